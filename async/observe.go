@@ -61,7 +61,7 @@ type Event struct {
 	Queued   time.Duration   // EventStart, EventEnd, EventSkipped: how long it was on its way to its handler
 	Duration time.Duration   // EventEnd: since the start; EventWaited: how long it has waited
 	Err      error           // EventEnd, EventSkipped, EventPanic: how it ended
-	Cause    error           // EventEnd, EventSkipped: why its context was cancelled, if it was
+	Cause    error           // EventEnd, EventSkipped: why its context was cancelled, if that was for nothing inside it
 	PC       uintptr         // the call that has started it, as of runtime.Callers; 0 if no observer asks for EventQueued
 	Wait     *picture.Wait   // EventWaited: what it has waited for; its Part and Left are not set
 }

@@ -108,7 +108,7 @@ func TestWhatObserversAreToldOfAQueue(t *testing.T) {
 	})
 }
 
-// What a task has waited for is told when that is over, with how long it was; what is shorter than a millisecond is not.
+// A wait is told when it is over, with how long it was, and for whom; one that is shorter than a millisecond is not.
 func TestWhatObserversAreToldOfWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		a := &asker{kinds: rareKinds}

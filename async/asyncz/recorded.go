@@ -83,7 +83,8 @@ func (c *chooser) timeline(r *record.Recording) *timeline.Drawing {
 	tasks := timeline.Tasks(events, waits, live)
 	for i := range tasks {
 		tasks[i].Name, tasks[i].Cause = clean(tasks[i].Name), clean(tasks[i].Cause)
-		tasks[i].First = tasks[i].Ended.IsZero() && (len(c.wrong[tasks[i].ID]) > 0 || c.held[tasks[i].ID])
+		c.waitsSince(&tasks[i])
+		tasks[i].First = tasks[i].Ended.IsZero() && len(c.wrong[tasks[i].ID]) > 0
 	}
 	d := timeline.Draw(tasks, from, r.At, most)
 	d.Lost, d.Spared = r.Lost, r.Spared
@@ -93,6 +94,15 @@ func (c *chooser) timeline(r *record.Recording) *timeline.Drawing {
 		}
 	}
 	return d
+}
+
+// waitsSince says of a task that waits since when the page has seen that.
+func (c *chooser) waitsSince(t *timeline.Task) {
+	n := c.nodes[t.ID]
+	if last := len(t.Waits) - 1; last >= 0 && t.Waits[last].Ended.IsZero() && n != nil && len(n.Waits) > 0 {
+		w := &n.Waits[0]
+		t.Waits[last].Begun = c.known.waits(waitKey{n.ID, w.How, w.Mark})
+	}
 }
 
 // A span is a choice of how much the time line shows.

@@ -29,7 +29,7 @@ func TestTheTimeLine(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			page := asyncz.Handler(asyncz.Of(ctx), asyncz.Recorder(rec))
 			text := plain(html(t, page))
-			require.Regexp(t, `holder #\d+\.\d+ ▸ 20s running`, text)
+			require.Regexp(t, `holder #\d+\.\d+ ▸ 20s waits \S+ began 20s ago; sleeps\.`, text)
 			require.Regexp(t, `fails #\d+\.\d+ ✗ \S+ error`, text)
 			require.Regexp(t, `outer #\d+\.\d+ ✓ 5s ok began 20s ago; awaits #\d+\.\d+ inner for 5s; ended 15s ago: ok`, text)
 			require.Contains(t, text, "The last 60s")
@@ -97,7 +97,7 @@ func TestAgesOfWaits(t *testing.T) {
 	})
 }
 
-// What a recorder observes has an exact age.
+// A task that a recorder observes has an exact age.
 func TestAgesAreExactWithARecorder(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		_ = async.Scope(ctx, func(ctx context.Context) error {

@@ -67,7 +67,7 @@ func TestWaitsOverABoundAreKept(t *testing.T) {
 	require.Panics(t, func() { WaitsOver(time.Millisecond - 1) })
 }
 
-// Of tasks without a name that have ended well, and have started and awaited nothing, one in so many is kept; the others are counted.
+// Among tasks without a name that have ended well, and have started and awaited nothing, one in so many is kept; the others are counted.
 func TestUnnamedLeavesAreSampled(t *testing.T) {
 	all := recorded(t, New(Sample(10)), func(ctx context.Context) {
 		for i := range 400 {
@@ -99,7 +99,7 @@ func TestUnnamedLeavesAreSampled(t *testing.T) {
 	require.Panics(t, func() { Sample(0) })
 }
 
-// What has not ended is taken from a picture, with when it began; what was cancelled in a queue is there, too.
+// A task that has not ended is taken from a picture, with when it began; one that was cancelled in a queue is there, too.
 func TestARecordingHasWhatLivesAndWhatWasSkipped(t *testing.T) {
 	began := time.Time{}
 	all := recorded(t, New(), func(ctx context.Context) {
@@ -139,7 +139,7 @@ func TestAPageOfARecordingIsReadAgain(t *testing.T) {
 	text := page.String()
 	require.NotContains(t, text, "<script>fails")
 	require.Regexp(t, `&lt;script&gt;fails</bdi> <small>#\d+\.\d+</small>.*✗</span> 1s error`, text)
-	require.Regexp(t, `<bdi>lives</bdi>.*▸</span> 2s running`, text)
+	require.Regexp(t, `<bdi>lives</bdi>.*▸</span> 2s waits`, text)
 	require.Contains(t, text, "began 2s ago; sleeps.")
 	require.NotRegexp(t, `(src|href)="http`, text)
 	var first bytes.Buffer

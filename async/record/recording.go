@@ -93,7 +93,7 @@ type Failure struct {
 //
 // # Details
 //
-// What has not ended is taken from a picture, which is made just before; nil is none.
+// Tasks that have not ended are taken from a picture, which is made just before; nil is none.
 func (r *Recorder) Recording(live *picture.Tree) *Recording {
 	out := &Recording{At: time.Now(), Process: filepath.Base(os.Args[0]), PID: os.Getpid()}
 	places := make(map[uintptr]string)

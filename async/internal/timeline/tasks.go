@@ -8,6 +8,26 @@ import (
 
 // This file makes tasks of a recording. Its types have the fields of those of package record, which imports this one.
 
+// A Task is what is drawn as a row.
+type Task struct {
+	ID, Owner   picture.ID
+	Name, Place string
+	Queued      time.Duration // before it began
+	Begun       time.Time     // zero: not known, before all else
+	Ended       time.Time     // zero: it has not
+	Outcome     string        // of one that has ended
+	Cause       string        // the type of why it was told to stop; "": it was not
+	State       string        // of one that has not ended
+	Waits       []Wait        // the first that ended first
+	First       bool          // it has a problem: it is shown before others
+}
+
+// A Wait is what a task waited for, or waits for if it has not ended.
+type Wait struct {
+	Begun, Ended time.Time // zero: not known; it has not
+	What         string    // with a verb: "awaits #4.1 charge"
+}
+
 // An Event is a task that has ended: record.Event.
 type Event struct {
 	ID, Owner   picture.ID

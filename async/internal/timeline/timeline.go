@@ -3,34 +3,11 @@
 package timeline
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/ambit-go/ambit/async/picture"
 )
-
-// A Task is what is drawn as a row.
-type Task struct {
-	ID, Owner   picture.ID
-	Name, Place string
-	Queued      time.Duration // before it began
-	Begun       time.Time     // zero: not known, before all else
-	Ended       time.Time     // zero: it has not
-	Outcome     string        // of one that has ended
-	Cause       string        // the type of why it was told to stop; "": it was not
-	State       string        // of one that has not ended
-	Waits       []Wait        // the first that ended first
-	First       bool          // it has a problem: it is shown before others
-}
-
-// A Wait is what a task waited for, or waits for if it has not ended.
-type Wait struct {
-	Begun, Ended time.Time // zero: not known; it has not
-	What         string    // with a verb: "awaits #4.1 charge"
-}
 
 // A Drawing is a time line.
 type Drawing struct {
@@ -80,8 +57,11 @@ func Draw(tasks []Task, from, to time.Time, most int) *Drawing {
 		from = to.Add(-time.Millisecond)
 	}
 	d := &Drawing{From: from, To: to}
-	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t Task) bool { return !t.Ended.IsZero() && t.Ended.Before(from) || t.Begun.After(to) })
-	chosen := choose(tasks, min(most, Most))
+	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t Task) bool {
+		unseen := t.Ended.IsZero() && t.Begun.IsZero() && t.State != "queued" && !t.First // nobody observes it
+		return unseen || !t.Ended.IsZero() && t.Ended.Before(from) || t.Begun.After(to)
+	})
+	chosen := choose(tasks, to, min(most, Most))
 	d.More = len(tasks) - len(chosen)
 	for _, n := range nest(chosen) {
 		d.Rows = append(d.Rows, d.row(n.task, n.depth))
@@ -89,6 +69,9 @@ func Draw(tasks []Task, from, to time.Time, most int) *Drawing {
 	const ticks = 5
 	for i := range ticks {
 		back := to.Sub(from) * time.Duration(ticks-1-i) / (ticks - 1)
+		if back > time.Second {
+			back = back.Round(100 * time.Millisecond)
+		}
 		text := "−" + Short(back)
 		if back == 0 {
 			text = "now"
@@ -107,84 +90,6 @@ func first(tasks []Task, to time.Time) time.Time {
 		}
 	}
 	return from
-}
-
-// choose returns the tasks that have a row: those with a problem, what lives and failures, in turn the longest and the newest.
-func choose(tasks []Task, most int) []*Task {
-	all := make([]*Task, len(tasks))
-	for i := range tasks {
-		all[i] = &tasks[i]
-	}
-	if len(all) <= most {
-		return all
-	}
-	rank := func(t *Task) int {
-		switch {
-		case t.First:
-			return 0
-		case t.Ended.IsZero():
-			return 1
-		case !good[t.Outcome]:
-			return 2
-		default:
-			return 3
-		}
-	}
-	length := func(t *Task) time.Duration {
-		if t.Ended.IsZero() {
-			return time.Duration(-t.Begun.UnixNano()) // what began earlier is longer
-		}
-		return t.Ended.Sub(t.Begun)
-	}
-	slices.SortStableFunc(all, func(a, b *Task) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(length(b), length(a))) })
-	newest := slices.Clone(all[most/2:])
-	slices.SortStableFunc(newest, func(a, b *Task) int { return cmp.Or(cmp.Compare(rank(a)/3, rank(b)/3), b.Begun.Compare(a.Begun)) })
-	return append(all[:most/2:most/2], newest[:most-most/2]...)
-}
-
-var good = map[string]bool{"ok": true, "cancelled": true, "skipped": true}
-
-type nested struct {
-	task  *Task
-	depth int
-}
-
-// mostDepth is how deep names are indented.
-const mostDepth = 8
-
-// nest orders tasks: each below its owner if that has a row, else by its begin.
-func nest(tasks []*Task) (out []nested) {
-	slices.SortStableFunc(tasks, func(a, b *Task) int {
-		return cmp.Or(a.Begun.Compare(b.Begun), cmp.Compare(a.ID.Scope, b.ID.Scope), cmp.Compare(a.ID.Ordinal, b.ID.Ordinal))
-	})
-	there, in := make(map[picture.ID]bool), make(map[picture.ID][]*Task)
-	for _, t := range tasks {
-		there[t.ID] = true
-	}
-	var tops []*Task
-	for _, t := range tasks {
-		if t.Owner != t.ID && there[t.Owner] {
-			in[t.Owner] = append(in[t.Owner], t)
-		} else {
-			tops = append(tops, t)
-		}
-	}
-	todo := make([]nested, 0, len(tasks))
-	push := func(all []*Task, depth int) {
-		for _, t := range slices.Backward(all) {
-			todo = append(todo, nested{t, min(depth, mostDepth)})
-		}
-	}
-	push(tops, 0)
-	for len(todo) > 0 { // not recursive: a tree may be deep
-		last := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		out = append(out, last)
-		inside := in[last.task.ID]
-		delete(in, last.task.ID) // one that is there twice, as workers with many items are, has it once
-		push(inside, last.depth+1)
-	}
-	return out
 }
 
 func (d *Drawing) row(t *Task, depth int) *Row {
@@ -228,6 +133,8 @@ func endOf(t *Task) (sign, words, class string) {
 	switch {
 	case t.Ended.IsZero() && t.Cause != "":
 		return "!", "told to stop", "told"
+	case t.Ended.IsZero() && t.State == "running" && len(t.Waits) > 0 && t.Waits[len(t.Waits)-1].Ended.IsZero():
+		return "▸", "waits", "live"
 	case t.Ended.IsZero():
 		return "▸", t.State, "live"
 	case t.Outcome == "ok":

@@ -186,3 +186,29 @@ func (s *Scope) recordHookErrorIf(first func() bool, err error) {
 		s.Home.Report(withoutPath(err))
 	}
 }
+
+// TellEnd does step 6 of failure.go: it tells the observers that t has ended.
+func TellEnd(t *Task, v *Verdict, stop *StopError) {
+	if untold(t) {
+		return
+	}
+	t.Retire() // observers are no part of the handler
+	TellObservers(t.Owner, EndEvent(t, v, stop))
+}
+
+// tellPanic tells the observers of s of a panic of t, once on its way up.
+func tellPanic(s *Scope, t *Task, p *Panic) {
+	if s.Observers != nil && p.identity.observed.CompareAndSwap(false, true) {
+		TellObservers(s, Event{Kind: eventPanic, Of: t, Task: p.Task, Err: p.AsError()})
+	}
+}
+
+// guarded returns what tells an observer of events; what goes wrong in it is an error of the scope that
+// they are told of.
+func guarded(observer func(Event)) func(in *Scope, e Event) {
+	return func(in *Scope, e Event) {
+		if err := Guard("observer", func() { observer(e) }); err != nil {
+			in.RecordHookError(err)
+		}
+	}
+}

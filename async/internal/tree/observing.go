@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"context"
 	"runtime"
 	"strings"
 	"time"
@@ -9,57 +8,6 @@ import (
 
 // This file is what observers are told. Whatever costs something, a clock or a look at the stack, is
 // done only where an observer asks for it.
-
-// observers is a scope's observer and those of the scopes around it.
-type observers struct {
-	tell  func(Event)
-	kinds Kinds
-	outer *observers
-}
-
-// Kinds is a set of kinds of events: one bit for each.
-type Kinds uint8
-
-// With returns the set with kind in it.
-func (k Kinds) With(kind EventKind) Kinds { return k | 1<<kind }
-
-// An EventKind says what happened.
-type EventKind uint8
-
-const (
-	eventStart   EventKind = iota // a handler is about to run
-	eventEnd                      // a task is about to settle
-	eventPanic                    // a handler has panicked
-	eventQueued                   // a task is on its way to its handler
-	eventSkipped                  // a task is about to settle whose handler was not called
-	eventWaited                   // a wait of a task is over
-)
-
-// UsualKinds are those that an observer is told of which does not say.
-const UsualKinds Kinds = 1<<eventStart | 1<<eventEnd | 1<<eventPanic
-
-// An Event is what observers are told.
-type Event struct {
-	Kind   EventKind
-	Of     *Task // the task, which is its context, too
-	Task   string
-	Queued time.Duration // until its start
-	Took   time.Duration // of an end: since the start; of a wait: how long it was
-	Err    error         // how it ended
-	Cause  error         // of an end: why its context was cancelled, if it was
-	PC     uintptr       // where it was started; 0: nobody asks for eventQueued, or it is not known
-	On     *Task         // of a wait for a future: whose
-	Part   any           // of a wait that another package has noted
-	Text   string        // of such a wait
-}
-
-// A sighting is when an observed task was started, and when it began. The task's More has it from
-// before the task is shared; lookers read began at any time.
-type sighting struct {
-	queued time.Duration // on our clock; 0: it did not queue
-	began  AtomicInt64   // on our clock; 0: it has not
-	pc     uintptr       // of the call that has started it
-}
 
 // asks reports whether an observer of what is started in s asks for kind.
 func asks(s *Scope, kind EventKind) bool {
@@ -117,23 +65,26 @@ func TellStart(t *Task) {
 	TellObservers(t.Owner, t.More.seen.event(eventStart, t))
 }
 
-// TellEnd does step 6 of failure.go: it tells the observers that t has ended.
-func TellEnd(t *Task, v *Verdict, stop *StopError) {
-	if untold(t) {
-		return
-	}
-	t.Retire() // observers are no part of the handler
-	TellObservers(t.Owner, EndEvent(t, v, stop))
-}
-
 // EndEvent returns what observers are told of the end of t.
 func EndEvent(t *Task, v *Verdict, stop *StopError) Event {
 	e := t.More.seen.event(eventEnd, t)
 	e.Took, e.Err = Clock()-time.Duration(t.More.seen.began.Load()), v.Err
-	if stop != nil {
+	if stop != nil && !failedInside(t, stop) {
 		e.Cause = stop.Cause
 	}
 	return e
+}
+
+// failedInside reports whether stop, for which t was cancelled, is its own failure, or one of what it has
+// started. That says no more than how t has ended.
+func failedInside(t *Task, stop *StopError) bool {
+	h := t.Inner.Load()
+	if h == nil || h.isShared() {
+		return false
+	}
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
+	return h.Tally.FromInside(stop.Cause)
 }
 
 // event returns what is told of t, whose handler has begun.
@@ -155,13 +106,6 @@ func BeganAt(t *Task) (ago time.Duration, ok bool) {
 	return now - began, began != 0 && inBubble(began) == inBubble(now)
 }
 
-// tellPanic tells the observers of s of a panic of t, once on its way up.
-func tellPanic(s *Scope, t *Task, p *Panic) {
-	if s.Observers != nil && p.identity.observed.CompareAndSwap(false, true) {
-		TellObservers(s, Event{Kind: eventPanic, Of: t, Task: p.Task, Err: p.AsError()})
-	}
-}
-
 // shortestTold is how long a wait has to last for observers to be told of it.
 const shortestTold = time.Millisecond
 
@@ -172,14 +116,13 @@ func (s *oneWait) hear(me *Task) {
 	}
 }
 
-// tellWait tells those who ask that the task of ctx has waited since began: for the future of on, for
-// text of part, or for time to pass.
-func tellWait(ctx context.Context, on *Task, part any, text string, began time.Duration) {
+// tellWait tells those who ask that t has waited since began: for the future of on, for text of part, or
+// for time to pass.
+func tellWait(t *Task, on *Task, part any, text string, began time.Duration) {
 	took := Clock() - began
 	if took < shortestTold {
 		return
 	}
-	t, _ := Nearest(ctx)
 	TellObservers(t.Owner, Event{Kind: eventWaited, Of: t, Task: t.Name(), Took: took, On: on, Part: part, Text: text})
 }
 
@@ -187,11 +130,8 @@ func tellWait(ctx context.Context, on *Task, part any, text string, began time.D
 // them is an error of s.
 func TellObservers(s *Scope, e Event) {
 	for o := s.Observers; o != nil; o = o.outer {
-		if o.kinds&(1<<e.Kind) == 0 {
-			continue
-		}
-		if err := Guard("observer", func() { o.tell(e) }); err != nil {
-			s.RecordHookError(err)
+		if o.kinds&(1<<e.Kind) != 0 {
+			o.tell(s, e)
 		}
 	}
 }
@@ -224,11 +164,4 @@ func isOurs(function string) bool {
 		}
 	}
 	return false
-}
-
-// IsUnnamedLeaf reports whether ctx is that of a task which was given no name, and has started and
-// awaited nothing.
-func IsUnnamedLeaf(ctx context.Context) bool {
-	t, ok := ctx.(*Task)
-	return ok && t.Naming().given == "" && isLeaf(t)
 }

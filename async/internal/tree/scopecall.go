@@ -83,7 +83,7 @@ func SetOptions(s *Scope, o *ScopeOptions) {
 		s.On = o.On
 	}
 	if o.Observer != nil {
-		s.Observers = &observers{o.Observer, o.Kinds, s.Observers}
+		s.Observers = &observers{guarded(o.Observer), o.Kinds, s.Observers}
 	}
 }
 

@@ -75,3 +75,54 @@ type ScopeOptions struct {
 	OnPanic     func(p error) error // told what users are given for a panic
 	Stops       Stops               // nil: none
 }
+
+// observers is a scope's observer and those of the scopes around it.
+type observers struct {
+	tell  func(in *Scope, e Event) // with no lock held; what goes wrong in it is an error of in
+	kinds Kinds
+	outer *observers
+}
+
+// Kinds is a set of kinds of events: one bit for each.
+type Kinds uint8
+
+// With returns the set with kind in it.
+func (k Kinds) With(kind EventKind) Kinds { return k | 1<<kind }
+
+// An EventKind says what happened.
+type EventKind uint8
+
+const (
+	eventStart   EventKind = iota // a handler is about to run
+	eventEnd                      // a task is about to settle
+	eventPanic                    // a handler has panicked
+	eventQueued                   // a task is on its way to its handler
+	eventSkipped                  // a task is about to settle whose handler was not called
+	eventWaited                   // a wait of a task is over
+)
+
+// UsualKinds are those that an observer is told of which does not say.
+const UsualKinds Kinds = 1<<eventStart | 1<<eventEnd | 1<<eventPanic
+
+// An Event is what observers are told.
+type Event struct {
+	Kind   EventKind
+	Of     *Task // the task, which is its context, too
+	Task   string
+	Queued time.Duration // until its start
+	Took   time.Duration // of an end: since the start; of a wait: how long it was
+	Err    error         // how it ended
+	Cause  error         // of an end: why its context was cancelled, if it was
+	PC     uintptr       // where it was started; 0: nobody asks for eventQueued, or it is not known
+	On     *Task         // of a wait for a future: whose
+	Part   any           // of a wait that another package has noted
+	Text   string        // of such a wait
+}
+
+// A sighting is when an observed task was started, and when it began. The task's More has it from
+// before the task is shared; lookers read began at any time.
+type sighting struct {
+	queued time.Duration // on our clock; 0: it did not queue
+	began  AtomicInt64   // on our clock; 0: it has not
+	pc     uintptr       // of the call that has started it
+}

@@ -167,7 +167,8 @@ func (s *oneWait) end(got uint8) (waitEnd, error) {
 	w.takeSlotBack(got)
 	s.unregister(clean)
 	if s.heard {
-		tellWait(s.ctx, &f.Task, nil, "", s.began)
+		me, _ := Nearest(s.ctx)
+		tellWait(me, &f.Task, nil, "", s.began)
 	}
 	switch {
 	case f.Settled():
@@ -200,7 +201,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	w.takeSlotBack(got)
 	s.unregister(clean)
 	if s.heard {
-		tellWait(ctx, nil, nil, "", s.began)
+		tellWait(me, nil, nil, "", s.began)
 	}
 	if got&gotExpired != 0 {
 		return nil

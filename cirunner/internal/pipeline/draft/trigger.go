@@ -53,6 +53,8 @@ func readTrigger(p *Parser, d *Draft, n *tree.Node) {
 	case !ok:
 	case n.Has("project") || !canBeRead(t.Include):
 		p.Ignore(n.At, "trigger", noPipeline)
+	case n.Has("branch"):
+		p.Errorf(n.KeyAt("branch"), "trigger:branch is for project")
 	case !n.Has("include"):
 		p.Errorf(n.At, "trigger should have include, the files of the pipeline, or project")
 	default:

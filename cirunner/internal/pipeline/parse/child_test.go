@@ -74,6 +74,7 @@ func TestChildPipelinesThatAreWrong(t *testing.T) {
 		"{include: none.yml}":                        `the child pipeline of "down" has no job: rules, only or when keep every job out`,
 		"{include: nowhere.yml}":                     `there is no file "nowhere.yml"`,
 		"{include: self.yml}":                        "pipelines start pipelines more than 2 deep",
+		"{include: right.yml, branch: a}":            "1:38: trigger:branch is for project",
 		"{strategy: depend}":                         "trigger should have include",
 		"{include: right.yml, strategy: wait}":       "trigger:strategy should be depend or mirror",
 		"{include: right.yml, forward: {some: yes}}": `there is no keyword "some" in trigger:forward`,

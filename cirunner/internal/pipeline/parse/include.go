@@ -124,7 +124,9 @@ func (c *compiler) included(n *tree.Node, from inclusion) []inclusion {
 				c.Errorf(n.At, "include:integrity is for remote")
 			}
 		},
-		"cache":     func(*tree.Node) {}, // how long a server keeps a copy
+		"cache": func(n *tree.Node) {
+			c.Ignore(n.At, "include:cache", "no copy is kept from run to run but those of -include-dir")
+		},
 		"component": func(n *tree.Node) { add(c.component(n)) },
 		"inputs":    func(n *tree.Node) { c.IsMapping("include:inputs", n) },
 		"rules":     func(*tree.Node) {}, // read first

@@ -33,7 +33,7 @@ var reasons = map[string]string{
 	"B10": "A goroutine begins with a small stack, and the library's frames between its start and the handler, and those of Await, make it grow. They are what tells of panics and Goexit, joins children and " +
 		"looks for cycles of waits.",
 	"B11": "A task whose ctx is asked for Done makes an inner scope then, since what is derived from that ctx may start tasks in it, and a standard context, where by hand there is the context alone. " +
-		"The scope is most of it. To make it smaller its rare parts would have to stand in a part of their own, which a scope with a time limit or with OnStall allocates in addition.",
+		"The scope is most of it; what few scopes have stands apart already. To make it smaller its lists would have to, which a scope that starts a task allocates in addition.",
 	"B13": "A nested Start and Await is a goroutine that waits for the next, and of ten thousand each has a stack and a place in the caches of the processor, which ten do not need: the rows by hand, which do no more than that, grow, too. " +
 		"The cost of a level does not depend on the levels around it: what B14 measures keeps to its bound.",
 	"T1":  "See [the costs of taskqueue](taskqueue.md#costs).",

@@ -186,20 +186,12 @@ type Scope struct {
 	// joiner is the waiter of the goroutine that joins, while it waits for the
 	// children. The goroutine takes it back under Mu: then nobody can notify it.
 	joiner *Waiter
-	// changed is closed, and nil again, when a child leaves. Only Shutdown waits for it.
-	changed chan struct{}
-	// leftAtRoot stands at the root for s, which has returned without its tasks: the last
-	// of these to leave, daemons and groups left out, takes it, and ends s.
-	leftAtRoot *Task
+	seldom *Seldom // nil until one of its fields is set
 
 	Exits *ExitHook    // the one registered last; the others follow
 	Tally *tally.Tally // nil until something goes wrong, or a value waits to be given
 
-	Alarm   *time.Timer // prints the panic that is to be raised, if that takes long
 	unwatch func() bool // takes us off the context we watch
-	Timers  []*time.Timer
-
-	returnedErr error // what Scope has returned, if it did so without its tasks
 
 	led bool // a leader in it has cancelled it, or is about to
 

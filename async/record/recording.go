@@ -87,13 +87,14 @@ type Failure struct {
 	Text    string     `json:"text,omitempty"` // its first line
 }
 
-// Recording returns what r has. Tasks that end meanwhile are in it or not.
+// Recording returns what r has.
 //
 //	recording := rec.Recording(async.Snapshot())
 //
 // # Details
 //
-// Tasks that have not ended are taken from a picture, which is made just before; nil is none.
+// Tasks that have not ended are taken from a picture, which is made just before; nil is none. One that ends
+// meanwhile is in the recording or not.
 func (r *Recorder) Recording(live *picture.Tree) *Recording {
 	out := &Recording{At: time.Now(), Process: filepath.Base(os.Args[0]), PID: os.Getpid()}
 	places := make(map[uintptr]string)

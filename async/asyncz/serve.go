@@ -59,7 +59,8 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) {
 	pic := p.look(q.Stacks)
 	v := viewOf(pic)
 	if _, ok := v.top(&q); !ok {
-		http.Error(w, "there is no task "+clean(q.Under)+", or it is not among those that are shown each", http.StatusNotFound)
+		http.Error(w, "there is no task "+clean(q.Under)+", or it is not among those that are shown each",
+			http.StatusNotFound)
 		return
 	}
 	switch format := formatOf(r); format {
@@ -120,7 +121,8 @@ func (p *Page) serveHTML(w http.ResponseWriter, v *view, q *query, saved bool) {
 	}
 	c, rows := v.rows(q, p.known(v.pic), room)
 	shown := page{
-		Tree: v.pic, Q: q, Saved: saved, Rows: rows, Problems: c.problems(), Tiles: c.tiles(), Places: c.places(), Shown: c.shown, Cut: c.cut,
+		Tree: v.pic, Q: q, Saved: saved, Rows: rows, Problems: c.problems(), Tiles: c.tiles(), Places: c.places(),
+		Shown: c.shown, Cut: c.cut,
 		Links: p.links, Stacks: p.stacks, Took: short(v.pic.Took),
 	}
 	shown.Past, shown.PastText = drawPast(c.known.past)

@@ -23,7 +23,8 @@ var document = template.Must(template.Must(template.New("page.html").Funcs(timel
 	"style":  func() template.CSS { return template.CSS(style + timeline.Style) },
 	"script": func() template.JS { return template.JS(timeline.Player) },
 	"policy": func() string {
-		return "default-src 'none'; style-src " + hashed(style+timeline.Style) + "; script-src " + hashed(timeline.Player) + "; base-uri 'none'; form-action 'none'"
+		return "default-src 'none'; style-src " + hashed(style+timeline.Style) + "; script-src " + hashed(timeline.Player) +
+			"; base-uri 'none'; form-action 'none'"
 	},
 }).ParseFS(markup, "page.html")).Parse(timeline.Markup()))
 
@@ -57,7 +58,8 @@ func (r *Recording) WriteHTML(w io.Writer) error {
 	if err := r.Save(&data); err != nil {
 		return err
 	}
-	shown := pageOf{Recording: r, Drawing: timeline.Draw(timeline.Tasks(r.parts()), r.began(), r.At, timeline.Most), Data: timeline.Data(data.Bytes())}
+	drawing := timeline.Draw(timeline.Tasks(r.parts()), r.began(), r.At, timeline.Most)
+	shown := pageOf{Recording: r, Drawing: drawing, Data: timeline.Data(data.Bytes())}
 	shown.Drawing.Lost, shown.Drawing.Spared = r.Lost, r.Spared
 	for i := len(r.Failures) - 1; i >= 0 && len(shown.Last) < mostListed; i-- {
 		shown.Last = append(shown.Last, r.Failures[i])

@@ -141,7 +141,8 @@ func (s *shard) add(e *async.Event, outcome string, now time.Time, oneOf int64) 
 		}
 	}
 	one := event{
-		id: e.ID, owner: e.Owner, ended: now.UnixNano(), took: int64(e.Duration), queued: int64(e.Queued), pc: e.PC, name: s.numberLocked(e.Task),
+		id: e.ID, owner: e.Owner, name: s.numberLocked(e.Task), pc: e.PC,
+		ended: now.UnixNano(), took: int64(e.Duration), queued: int64(e.Queued),
 		outcome: uint8(slices.Index(outcomes[:], outcome)),
 	}
 	if e.Cause != nil {

@@ -126,12 +126,14 @@ func (s *shard) copyTo(out *Recording, places map[uintptr]string) {
 		}
 		if e.isWait {
 			out.Waits = append(out.Waits, Wait{
-				ID: e.id, Task: s.called[e.name], How: ways[e.outcome], On: e.owner, What: what, Ended: ended, Took: time.Duration(e.took),
+				ID: e.id, Task: s.called[e.name], How: ways[e.outcome], On: e.owner, What: what,
+				Ended: ended, Took: time.Duration(e.took),
 			})
 			continue
 		}
 		out.Events = append(out.Events, Event{
-			ID: e.id, Owner: e.owner, Task: s.called[e.name], Place: placeOf(e.pc, places), Queued: time.Duration(e.queued), Ended: ended,
+			ID: e.id, Owner: e.owner, Task: s.called[e.name], Place: placeOf(e.pc, places),
+			Queued: time.Duration(e.queued), Ended: ended,
 			Took: time.Duration(e.took), Outcome: outcomes[e.outcome], Cause: what,
 		})
 	}

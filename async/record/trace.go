@@ -80,7 +80,8 @@ func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsec
 
 // colors are names that Chrome has for colours.
 var colors = map[string]string{
-	"ok": "good", "cancelled": "grey", "skipped": "grey", "error": "bad", "timeout": "bad", "watchdog": "bad", "panic": "terrible", "goexit": "terrible",
+	"ok": "good", "cancelled": "grey", "skipped": "grey", "error": "bad", "timeout": "bad", "watchdog": "bad",
+	"panic": "terrible", "goexit": "terrible",
 }
 
 // lanes gives tasks lanes in which they nest. They come in the order of their starts.

@@ -41,7 +41,9 @@ func choose(tasks []Task, now time.Time, most int) []*Task {
 			return t.Ended.Sub(t.Begun)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *Task) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(length(b), length(a))) })
+	slices.SortStableFunc(all, func(a, b *Task) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(length(b), length(a)))
+	})
 	long := most * 3 / 4
 	newest := slices.Clone(all[long:])
 	slices.SortStableFunc(newest, func(a, b *Task) int { return b.Begun.Compare(a.Begun) })
@@ -61,7 +63,8 @@ const mostDepth = 8
 // nest orders tasks: each below its owner if that has a row, else by its begin.
 func nest(tasks []*Task) (out []nested) {
 	slices.SortStableFunc(tasks, func(a, b *Task) int {
-		return cmp.Or(a.Begun.Compare(b.Begun), cmp.Compare(a.ID.Scope, b.ID.Scope), cmp.Compare(a.ID.Ordinal, b.ID.Ordinal))
+		return cmp.Or(a.Begun.Compare(b.Begun),
+			cmp.Compare(a.ID.Scope, b.ID.Scope), cmp.Compare(a.ID.Ordinal, b.ID.Ordinal))
 	})
 	there, in := make(map[picture.ID]bool), make(map[picture.ID][]*Task)
 	for _, t := range tasks {

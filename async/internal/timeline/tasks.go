@@ -73,7 +73,8 @@ func Tasks(events []Event, waits []OverWait, live []Live) []Task {
 	for i := range events {
 		e := &events[i]
 		t := Task{
-			ID: e.ID, Owner: e.Owner, Name: e.Task, Place: e.Place, Queued: e.Queued, Begun: e.Ended.Add(-e.Took), Ended: e.Ended,
+			ID: e.ID, Owner: e.Owner, Name: e.Task, Place: e.Place,
+			Queued: e.Queued, Begun: e.Ended.Add(-e.Took), Ended: e.Ended,
 			Outcome: e.Outcome, Cause: e.Cause,
 		}
 		if t.Outcome == "skipped" { // it never ran: its end is the end of its wait in the queue

@@ -110,7 +110,8 @@ type span struct{ Name, Value, Link string }
 
 func (q *query) spans() (all []span) {
 	for _, s := range []span{
-		{Name: "10 seconds", Value: "10s"}, {Name: "a minute"}, {Name: "10 minutes", Value: "10m"}, {Name: "all", Value: "all"},
+		{Name: "10 seconds", Value: "10s"}, {Name: "a minute"},
+		{Name: "10 minutes", Value: "10m"}, {Name: "all", Value: "all"},
 	} {
 		s.Link = q.With("span", s.Value) + "#timeline"
 		all = append(all, s)

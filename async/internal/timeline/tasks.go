@@ -89,7 +89,10 @@ func Tasks(events []Event, waits []OverWait, live []Live) []Task {
 	}
 	for i := range live {
 		l := &live[i]
-		t := Task{ID: l.ID, Owner: l.Owner, Name: l.Task, Place: l.Place, Begun: l.Begun, Cause: l.Told, State: string(l.State)}
+		t := Task{
+			ID: l.ID, Owner: l.Owner, Name: l.Task, Place: l.Place,
+			Begun: l.Begun, Cause: l.Told, State: string(l.State),
+		}
 		for _, w := range by[t.ID] {
 			if !w.Begun.Before(t.Begun) {
 				t.Waits = append(t.Waits, w)

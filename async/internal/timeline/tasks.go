@@ -68,7 +68,8 @@ func Tasks(events []Event, waits []OverWait, live []Live) []Task {
 	by := make(map[picture.ID][]Wait)
 	for i := range waits {
 		w := &waits[i]
-		by[w.ID] = append(by[w.ID], Wait{Begun: w.Ended.Add(-w.Took), Ended: w.Ended, What: WaitText(w.How, w.On, w.What)})
+		what := WaitText(w.How, w.On, w.What)
+		by[w.ID] = append(by[w.ID], Wait{Begun: w.Ended.Add(-w.Took), Ended: w.Ended, What: what})
 	}
 	for i := range events {
 		e := &events[i]

@@ -186,9 +186,10 @@ house: tools
 	$(call step,structure and size of async)
 	@$(LAYERS) -scenes tools/layers/scenes -v
 
-# go vet is a check of its own, so the tests need not do a part of it again.
+# go vet is a check of its own, so the tests need not do a part of it again. Ten minutes, which are the
+# default, are near to what some packages take beside others on two cores.
 unit:
-	$(call tested,go test -race -shuffle=on,go test $(RACE) -shuffle=on -vet=off ./...)
+	$(call tested,go test -race -shuffle=on,go test $(RACE) -shuffle=on -vet=off -timeout 25m ./...)
 
 # The tests of stores of locks that have more rounds without the race detector.
 RANDOM := random_programs|tokens|histories

@@ -81,7 +81,7 @@ func (v *visits) reset() (ranges, visited, most int) {
 // with how many items there were before.
 func TestWhatIsVisitedDoesNotGrowWithTheQueue(t *testing.T) {
 	cluster := etcdtest.Start(t, 1)
-	kv := &visits{KV: etcdkv.New(cluster.Client(t)), root: "kvq/orders/"}
+	kv := &visits{KV: etcdkv.New(cluster.Client(t), patient), root: "kvq/orders/"}
 	q := open(t, kv, "orders")
 	batch := make([][]byte, 50)
 	for i := range batch {

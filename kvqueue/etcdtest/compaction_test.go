@@ -20,12 +20,12 @@ import (
 // so that watches have to begin again, consumers miss nothing.
 func TestConsumersBearThatTheStoreIsCompacted(t *testing.T) {
 	cluster := etcdtest.Start(t, 1)
-	kv := etcdkv.New(cluster.Client(t))
+	kv := etcdkv.New(cluster.Client(t), patient)
 	ctx, cancel := context.WithCancel(t.Context())
 	var got atomic.Int64
 	var ended []<-chan error
 	for range 2 {
-		q, over := open(t, etcdkv.New(cluster.Client(t)), "q"), make(chan error, 1)
+		q, over := open(t, etcdkv.New(cluster.Client(t), patient), "q"), make(chan error, 1)
 		ended = append(ended, over)
 		go func() {
 			over <- q.Consume(ctx, 2, 1, func(context.Context, []kvqueue.Item) error {
@@ -59,7 +59,7 @@ func TestConsumersBearThatTheStoreIsCompacted(t *testing.T) {
 // handle that was cut off hears of items that were added meanwhile.
 func TestAHandleWithItsOwnCompactionGoesOn(t *testing.T) {
 	cluster := etcdtest.Start(t, 1)
-	q := open(t, etcdkv.New(cluster.Client(t)), "q", kvqueue.Compact(time.Second))
+	q := open(t, etcdkv.New(cluster.Client(t), patient), "q", kvqueue.Compact(time.Second))
 	for i := range 40 {
 		enqueue(t, q, strconv.Itoa(i))
 		require.Equal(t, strconv.Itoa(i), string(one(t, q).Value))

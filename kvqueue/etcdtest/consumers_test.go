@@ -23,7 +23,7 @@ const shortTTL = 2 * time.Second
 
 func TestItemsOfAConsumerThatWasKilledComeBack(t *testing.T) {
 	cluster := etcdtest.Start(t, 1)
-	q := open(t, etcdkv.New(cluster.Client(t)), "q")
+	q := open(t, etcdkv.New(cluster.Client(t), patient), "q")
 	enqueue(t, q, "hold", "b")
 	c := order{cluster.Endpoints(), "q", shortTTL, 1}.start(t)
 	first := c.says(t, "took")
@@ -44,7 +44,7 @@ func TestItemsOfAConsumerThatWasKilledComeBack(t *testing.T) {
 
 func TestAConsumerThatStoodStillHasLostItsItem(t *testing.T) {
 	cluster := etcdtest.Start(t, 1)
-	q := open(t, etcdkv.New(cluster.Client(t)), "q")
+	q := open(t, etcdkv.New(cluster.Client(t), patient), "q")
 	enqueue(t, q, "hold")
 	c := order{cluster.Endpoints(), "q", shortTTL, 1}.start(t)
 	first := c.says(t, "took")
@@ -64,7 +64,7 @@ func TestAConsumerThatStoodStillHasLostItsItem(t *testing.T) {
 
 func TestContextsEndBeforeTheStoreGivesTheItemsToOthers(t *testing.T) {
 	cluster := etcdtest.Start(t, 1)
-	q := open(t, etcdkv.New(cluster.Client(t)), "q")
+	q := open(t, etcdkv.New(cluster.Client(t), patient), "q")
 	enqueue(t, q, "hold")
 	c := order{cluster.Endpoints(), "q", shortTTL, 1}.start(t)
 	c.says(t, "took")
@@ -81,7 +81,7 @@ func TestContextsEndBeforeTheStoreGivesTheItemsToOthers(t *testing.T) {
 func TestASessionThatEndsWhileItsProcessLives(t *testing.T) {
 	cluster := etcdtest.Start(t, 1)
 	client := cluster.Client(t)
-	q := open(t, etcdkv.New(client), "q")
+	q := open(t, etcdkv.New(client, patient), "q")
 	enqueue(t, q, "a")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -106,7 +106,7 @@ func TestASessionThatEndsWhileItsProcessLives(t *testing.T) {
 func TestEightProcessesTakeItemsInOrder(t *testing.T) {
 	const processes, items = 8, 2000
 	cluster := etcdtest.Start(t, 1)
-	q := open(t, etcdkv.New(cluster.Client(t)), "q")
+	q := open(t, etcdkv.New(cluster.Client(t), patient), "q")
 	var children []*child
 	for range processes {
 		children = append(children, order{cluster.Endpoints(), "q", 30 * time.Second, 4}.start(t))

@@ -34,14 +34,14 @@ func TestEtcdCarriesAQueue(t *testing.T) {
 		t.Run(fmt.Sprintf("members=%d", members), func(t *testing.T) {
 			cluster := etcdtest.Start(t, members)
 			client := cluster.Client(t)
-			kvqueuetest.Run(t, func(testing.TB) kvqueue.KV { return etcdkv.New(client) })
+			kvqueuetest.Run(t, func(testing.TB) kvqueue.KV { return etcdkv.New(client, patient) })
 		})
 	}
 }
 
 func TestStore(t *testing.T) {
 	cluster := etcdtest.Start(t, 1)
-	kv := etcdkv.New(cluster.Client(t))
+	kv := etcdkv.New(cluster.Client(t), patient)
 	t.Run("each guard holds when it should, and only then", func(t *testing.T) { guards(t, kv) })
 	t.Run("a read is of one revision", func(t *testing.T) { reads(t, kv) })
 	t.Run("a watch shows what was changed after a revision", func(t *testing.T) { watches(t, kv) })

@@ -5,12 +5,18 @@ package etcdtest_test
 import (
 	"os"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/ambit-go/ambit/kvqueue/etcdkv"
 	"github.com/ambit-go/ambit/kvqueue/etcdtest"
 	"github.com/ambit-go/ambit/kvqueue/internal/proof"
 )
+
+// patient is for tests that are not about a cluster that does not answer: on a machine that is
+// busy one that works may take its time.
+var patient = etcdkv.Timeout(time.Minute)
 
 func TestMain(m *testing.M) {
 	etcdtest.Main()

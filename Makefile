@@ -207,7 +207,7 @@ fuzzshort fuzz:
 
 race: COUNT := $(or $(COUNT),5)
 race:
-	$(call tested,go test -race -count=$(COUNT),go test $(RACE) -shuffle=on -vet=off -count=$(COUNT) ./...)
+	$(call tested,go test -race -count=$(COUNT),go test $(RACE) -shuffle=on -vet=off -timeout 3h -count=$(COUNT) ./...)
 
 soak: FUZZTIME := $(or $(FUZZTIME),5m)
 soak:

@@ -51,3 +51,27 @@ func TestAFileThatIsLockedIsSaid(t *testing.T) {
 	_, err := s.Commit(t.Context(), nil, []kvqueue.Write{{Key: []byte("k")}})
 	assert.NoError(t, err)
 }
+
+// A queue tells its callers so, too.
+func TestAQueueInAFileThatIsLockedSaysSo(t *testing.T) {
+	path := newPath(t)
+	q := openQueue(t, openFile(t, path))
+	unlock := lock(t, path)
+	defer unlock()
+	for name, call := range map[string]func(ctx context.Context) error{
+		"Do": func(ctx context.Context) error {
+			return q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return nil })
+		},
+		"Enqueue": func(ctx context.Context) error { _, err := q.Enqueue(ctx, []byte("a")); return err },
+		"Configure": func(ctx context.Context) error {
+			_, err := q.Configure(ctx, kvqueue.MaxAttempts(3))
+			return err
+		},
+	} {
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		err := call(ctx)
+		stop()
+		assert.ErrorIs(t, err, context.DeadlineExceeded, name)
+		assert.ErrorContains(t, err, "is locked by another process", name)
+	}
+}

@@ -66,7 +66,7 @@ func NoSync() Option { return func(s *settings) { s.noSync = true } }
 // the user who has made the file may use it. Beside it SQLite keeps two more, with -wal and -shm
 // behind the name, while it is open.
 //
-// Open fails with an error that says what to do if the file is empty, damaged, of another program
+// Open fails with an error that says what to do if the file is empty, gone without its -wal, damaged, of another program
 // or of a newer version, or cannot be read and written. Sessions of an earlier start of the
 // machine have ended.
 func Open(path string, options ...Option) (*Store, error) {

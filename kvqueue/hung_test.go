@@ -110,3 +110,36 @@ func TestAStoreThatDoesNotAnswerIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// A closedStore was closed by this process while a handle is open.
+type closedStore struct {
+	kvqueue.KV
+	is atomic.Bool
+}
+
+func (c *closedStore) Commit(ctx context.Context, guards []kvqueue.Guard, writes []kvqueue.Write) (kvqueue.Rev, error) {
+	if c.is.Load() {
+		return 0, fmt.Errorf("%w: the store", kvqueue.ErrClosed)
+	}
+	return c.KV.Commit(ctx, guards, writes)
+}
+
+// A program that closes its store has no trouble with it.
+func TestAStoreThatTheProgramHasClosedIsNoTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := &closedStore{KV: newStore(t)}
+		var told atomic.Int64
+		q := open(t, kv, "q", kvqueue.Observe(func(r kvqueue.Report) {
+			if r.Kind == kvqueue.StoreFailed {
+				told.Add(1)
+			}
+		}))
+		kv.is.Store(true)
+		within, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		defer stop()
+		assert.Error(t, q.Do(within, 1, func(context.Context, []kvqueue.Item) error { return nil }))
+		assert.Zero(t, told.Load())
+		assert.NoError(t, q.Trouble())
+		kv.is.Store(false)
+	})
+}

@@ -114,8 +114,12 @@ func (q *Queue) Trouble() error {
 	return q.trouble.errLocked()
 }
 
-// asked notes how the store has answered a source: err is nil if it did what it was asked for.
+// asked notes how the store has answered a source: err is nil if it did what it was asked for. A store
+// that the program has closed is no trouble.
 func (q *Queue) asked(s source, err error) {
+	if errors.Is(err, ErrClosed) {
+		return
+	}
 	switch turned := q.trouble.set(s, err); {
 	case turned && err != nil:
 		q.tell(Report{Kind: StoreFailed, Items: 1, Why: reason(err)})

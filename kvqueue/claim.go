@@ -54,9 +54,10 @@ type claim struct {
 
 	mu    sync.Mutex
 	state claimState
-	lost  error       // a settled claim was lost in truth
-	end   *settlement // what the end of the scope wants of a claim that somebody was settling then
-	back  *settlement // the last call that a user made wanted the item back, so; the end of the scope acknowledges no such item
+	lost  error                // a settled claim was lost in truth
+	end   *settlement          // what the end of the scope wants of a claim that somebody was settling then
+	left  *request[settlement] // of the last call that has returned [ErrUnknown], until another has looked what came of it
+	back  *settlement          // the last call that a user made wanted the item back, so; the end of the scope acknowledges no such item
 }
 
 // claimState says how far a claim is. A claim that is settling is its settler's; it goes

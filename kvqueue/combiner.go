@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/ambit-go/ambit/async"
 )
@@ -19,8 +20,11 @@ type combiner[T any] struct {
 	take func(requests []*request[T]) int
 	// run does a batch, and answers each of it.
 	run func(ctx context.Context, batch []*request[T])
+	// silent is the error of a store that has not answered since then; nil: it is not long ago.
+	silent func(since time.Time) error
 
 	mu      sync.Mutex
+	since   time.Time // the last try of the batch that is on its way began
 	waiting []*request[T]
 	busy    bool  // a task does what waits
 	trouble error // with which the store has answered the last try of the batch that is on its way; nil: there was none
@@ -65,13 +69,16 @@ func (c *combiner[T]) fails(err error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.trouble = err
+	c.trouble, c.since = err, time.Now()
 }
 
 // stop is the error of a caller whose ctx has ended, with that of a store that is in trouble.
 func (c *combiner[T]) stop(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.trouble == nil && c.busy && c.silent != nil {
+		return inTrouble(stop(ctx), c.silent(c.since))
+	}
 	return inTrouble(stop(ctx), c.trouble)
 }
 
@@ -125,7 +132,7 @@ func (c *combiner[T]) next() []*request[T] {
 		c.busy, c.waiting, c.trouble = false, nil, nil
 		return nil
 	}
-	c.trouble = nil
+	c.trouble, c.since = nil, time.Now()
 	n := c.take(c.waiting)
 	batch := c.waiting[:n:n]
 	c.waiting = c.waiting[n:]

@@ -100,6 +100,9 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 	if err != nil {
 		return err
 	}
+	if items, err = outcomes(ctx, items, func(verdict) bool { return false }); err != nil {
+		return err
+	}
 	claims, err := begin(items, settlement{verdict: done})
 	if err != nil {
 		return err

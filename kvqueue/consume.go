@@ -49,6 +49,9 @@ func (q *Queue) worker(ctx context.Context, most int, f func(ctx context.Context
 		case errors.Is(err, ErrClosed):
 			return nil
 		case err != nil && ctx.Err() != nil: // with items it goes on, to give them back
+			if errors.Is(err, ctx.Err()) { // it says all there is
+				return err
+			}
 			return q.stop(ctx)
 		case err != nil:
 			failures++

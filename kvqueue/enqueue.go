@@ -32,7 +32,7 @@ type appending struct {
 // with those of other calls of this process that come at the same time; as many as one
 // transaction of the store cannot hold are added in several, in order.
 //
-// It blocks until the store has them, or ctx ends; if the store refuses them at that time, the error matches
+// It blocks until the store has them, or ctx ends, or the store has not done it in 30 s; if the store refuses them at that time, the error matches
 // that of the store, too. An error that matches [ErrUnknown] says
 // that the items from the Position on may have been added, or not; with every other error
 // those of the Position were added, and no more. An item that is too large, or no item, is

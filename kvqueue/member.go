@@ -110,8 +110,11 @@ func (m *member) claim(ctx context.Context) error {
 	for failures := 0; !m.closing.Load(); {
 		m.carry()
 		asked := time.Now()
+		answered := m.q.asks(claiming)
 		again, err := m.step(ctx)
-		err = fullOnly(err)
+		if err = fullOnly(err); answered() {
+			failures++
+		}
 		if err != nil {
 			m.carryNoMore()
 		} else if again > 0 {

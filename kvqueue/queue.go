@@ -86,7 +86,7 @@ func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, e
 	q.lastSpan.Store(window)
 	q.group = async.NewGroup(context.Background(), async.Name("kvqueue "+name))
 	q.returns = async.NewGroup(q.group.Context(), async.Name("kvqueue: give items of "+name+" back"))
-	q.enqueues = combiner[*appending]{group: q.group, take: q.takeAppendings, run: q.appendBatch}
+	q.enqueues = combiner[*appending]{group: q.group, take: q.takeAppendings, run: q.appendBatch, silent: q.silent}
 	err := q.check(ctx)
 	if err == nil {
 		err = q.refuseNewer(ctx)

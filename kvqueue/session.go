@@ -69,18 +69,23 @@ func (q *Queue) revive(ctx context.Context) (*session, error) {
 	case q.opening <- struct{}{}:
 		defer func() { <-q.opening }()
 	case <-ctx.Done():
-		return nil, stop(ctx)
+		return nil, q.stop(ctx)
 	}
 	l, err := q.now()
 	if l != nil || err != nil { // a session that has ended is forgotten
 		return l, err
 	}
+	answered := q.asks(beginning)
 	if l, err = q.begin(ctx); err != nil {
 		if ctx.Err() == nil {
 			q.asked(beginning, err)
+		} else {
+			err = q.says(ctx, err)
 		}
+		answered()
 		return nil, err
 	}
+	answered()
 	q.asked(beginning, nil)
 	q.mu.Lock()
 	closed := q.closed
@@ -109,7 +114,7 @@ func (q *Queue) begin(ctx context.Context) (*session, error) {
 	l := &session{q: q, s: s, id: s.ID(), why: &LostError{Queue: q.name}, term: lease.Term{Granted: sent, Length: q.set.ttl},
 		delayed: map[*time.Timer]settlement{}}
 	l.lost, l.lose = context.WithCancelCause(context.Background())
-	l.settles = combiner[settlement]{group: q.group, take: q.takeSettlements, run: l.settleBatch}
+	l.settles = combiner[settlement]{group: q.group, take: q.takeSettlements, run: l.settleBatch, silent: q.silent}
 	_, err = q.kv.Commit(ctx, nil, []Write{
 		{Key: q.lay.session("l", l.id), Value: []byte(q.set.owner), Session: s},
 		{Key: q.lay.session("n", l.id), Value: encodeTurn(0, 0), Session: s},

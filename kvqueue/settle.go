@@ -31,7 +31,8 @@ type settlement struct {
 // Ack acknowledges items before their scope ends: they are gone from the queue. Items that
 // others settle, or have settled, are [ErrSettled]; those that may be somebody else's by
 // now are a [*LostError], and stay so. Ack waits for the store, and for the end of ctx. On an error that
-// matches [ErrUnknown] the items may be gone, or not.
+// matches [ErrUnknown] the items may be gone, or not: call it again, which waits for what comes of the
+// first call, tries again if that is nothing, and returns nil if the items are gone by it.
 func (q *Queue) Ack(ctx context.Context, items ...Item) error {
 	return settleNow(ctx, items, done, nil)
 }
@@ -53,6 +54,11 @@ func (q *Queue) Nack(ctx context.Context, why error, items ...Item) error {
 
 // settleNow settles items that nobody has settled, or is settling.
 func settleNow(ctx context.Context, items []Item, v verdict, why error) error {
+	given := len(items) > 0
+	items, err := outcomes(ctx, items, func(earlier verdict) bool { return earlier == v })
+	if err != nil || given && len(items) == 0 {
+		return err
+	}
 	as := settlement{verdict: v, why: reason(why)}
 	claims, err := begin(items, as)
 	if err != nil {
@@ -145,6 +151,13 @@ func settleClaims(ctx context.Context, all []settlement) (err error) {
 		}
 		if err == nil {
 			err = e
+		}
+	}
+	if errors.Is(err, ErrUnknown) {
+		for _, s := range requests {
+			for _, r := range s {
+				r.of.claim.leave(r)
+			}
 		}
 	}
 	return err

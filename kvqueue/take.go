@@ -37,7 +37,7 @@ func (q *Queue) enlist(ctx context.Context, w *waiter) error {
 	switch {
 	case err == nil || !q.unlist(w): // it has an answer
 		return nil
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !errors.Is(err, ctx.Err()):
 		return q.stop(ctx)
 	default:
 		return err

@@ -15,7 +15,7 @@ import (
 //		tx.Enqueue(q, []byte("order/17"))
 //	})
 //
-// It blocks until the store has done it, or ctx ends. f is called once, and must not keep its
+// It blocks until the store has done it, or ctx ends, or the store has not done it in 30 s. f is called once, and must not keep its
 // argument. If a guard of f does not hold, the error matches [ErrConflict] and nothing was done. A
 // batch that one transaction of the store cannot hold, or nothing at all, is an [*InvalidError],
 // before anything was sent. An answer that was lost is found out about, as with [Queue.Enqueue],

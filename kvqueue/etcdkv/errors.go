@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
@@ -50,14 +52,48 @@ func plain(ctx context.Context, what string, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(context.Cause(ctx), &late):
-		return fmt.Errorf("etcdkv: %s: %w", what, late)
+		return fmt.Errorf("etcdkv: %s: %w%s", what, late, broken(ctx))
 	case ctx.Err() != nil:
-		return fmt.Errorf("etcdkv: %s: %w", what, ctx.Err())
+		return fmt.Errorf("etcdkv: %s: etcd did not answer%s%s: %w", what, waited(ctx), broken(ctx), ctx.Err())
 	case is(err, errNoSpace):
 		return fmt.Errorf("etcdkv: %s: %w: %s", what, kvqueue.ErrNoSpace, makeRoom)
 	default:
 		return fmt.Errorf("etcdkv: %s: %w", what, err)
 	}
+}
+
+// A call is what the context of one knows of it.
+type call struct {
+	began time.Time
+	conn  *grpc.ClientConn // nil: there is none
+}
+
+type callKey struct{}
+
+// waited is for how long a call has gone on whose context this is.
+func waited(ctx context.Context) string {
+	c, ok := ctx.Value(callKey{}).(call)
+	if !ok {
+		return ""
+	}
+	return " for " + time.Since(c.began).Round(time.Millisecond).String()
+}
+
+// broken says what is wrong with the connections of a client that has none, such as that they are
+// refused. The client tries again until the time is over, and then says that alone; a request that is
+// not tried again is answered at once.
+func broken(ctx context.Context) string {
+	c, ok := ctx.Value(callKey{}).(call)
+	if !ok || c.conn == nil || c.conn.GetState() == connectivity.Ready {
+		return ""
+	}
+	ask, stop := context.WithTimeout(context.WithoutCancel(ctx), 100*time.Millisecond)
+	defer stop()
+	_, err := pb.NewKVClient(c.conn).Range(ask, &pb.RangeRequest{Key: []byte{0}, Serializable: true})
+	if code(err) != codes.Unavailable {
+		return ""
+	}
+	return ": " + status.Convert(err).Message()
 }
 
 // outcome is the error of a transaction, which was sent or not.

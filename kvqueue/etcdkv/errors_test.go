@@ -3,11 +3,15 @@ package etcdkv
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -76,4 +80,33 @@ func TestTheDeadlineOfACallIsNotThatOfItsCaller(t *testing.T) {
 	<-ctx.Done()
 	assert.ErrorIs(t, plain(ctx, "read", status.Error(codes.DeadlineExceeded, "")), context.DeadlineExceeded)
 	assert.ErrorIs(t, outcome(ctx, status.Error(codes.DeadlineExceeded, ""), true), kvqueue.ErrUnknown)
+}
+
+// A member that is gone is said to be, by every call, when its ctx ends at the latest.
+func TestACallThatNobodyAnswersSaysWhy(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	at := l.Addr().String()
+	require.NoError(t, l.Close())
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{at}, Logger: zap.NewNop()})
+	require.NoError(t, err)
+	defer client.Close()
+	s := New(client)
+	for name, call := range map[string]func(ctx context.Context) error{
+		"read":    func(ctx context.Context) error { _, _, err := s.Read(ctx); return err },
+		"commit":  func(ctx context.Context) error { _, err := s.Commit(ctx, nil, nil); return err },
+		"session": func(ctx context.Context) error { _, err := s.Session(ctx, time.Second); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
+			defer stop()
+			err := call(ctx)
+			assert.ErrorContains(t, err, "refused")
+			assert.Equal(t, ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded))
+		})
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer stop()
+	<-ctx.Done()
+	assert.ErrorContains(t, plain(ctx, "read", context.DeadlineExceeded), "etcd did not answer")
 }

@@ -114,7 +114,12 @@ func (e errTimeout) Error() string {
 	return fmt.Sprintf("etcd did not answer within %v", time.Duration(e))
 }
 
-// bound returns the context of one call.
+// bound returns the context of one call, which knows when that has begun.
 func (s *Store) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	c := call{began: time.Now()}
+	if s.client != nil {
+		c.conn = s.client.ActiveConnection()
+	}
+	ctx = context.WithValue(ctx, callKey{}, c)
 	return context.WithTimeoutCause(ctx, s.timeout, errTimeout(s.timeout))
 }

@@ -8,35 +8,34 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // A quiet watcher has nothing to tell. It answers as long as its member is there.
 type quiet struct {
-	there    atomic.Bool
-	created  bool // else Watch waits
-	watchers []chan clientv3.WatchResponse
-	asked    int
+	there   atomic.Bool
+	created bool // else Watch waits
+	rev     int64
+	asked   atomic.Int64
 }
 
-func (q *quiet) Watch(ctx context.Context, _ string, _ ...clientv3.OpOption) clientv3.WatchChan {
+func (q *quiet) Watch(ctx context.Context, key string, _ ...clientv3.OpOption) clientv3.WatchChan {
 	if !q.created {
 		<-ctx.Done()
 	}
 	c := make(chan clientv3.WatchResponse, 1)
-	q.watchers = append(q.watchers, c)
+	if key == "\x00" {
+		if q.asked.Add(1); q.there.Load() {
+			c <- clientv3.WatchResponse{Created: true, Header: pb.ResponseHeader{Revision: q.rev}}
+		}
+	}
 	context.AfterFunc(ctx, func() { close(c) })
 	return c
 }
 
-func (q *quiet) RequestProgress(context.Context) error {
-	if q.asked++; q.there.Load() {
-		for _, c := range q.watchers {
-			c <- clientv3.WatchResponse{}
-		}
-	}
-	return nil
-}
+// RequestProgress has no answer: the revision at which the watcher begins has not come.
+func (q *quiet) RequestProgress(context.Context) error { return nil }
 
 func (q *quiet) Close() error { return nil }
 
@@ -53,18 +52,25 @@ func watch(t *testing.T, q *quiet) (after time.Duration, err error) {
 
 func TestAWatchEndsWhenItsMemberDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := &quiet{created: true}
+		q := &quiet{created: true, rev: 1}
 		q.there.Store(true)
 		time.AfterFunc(time.Hour+time.Second, func() { q.there.Store(false) })
 		after, err := watch(t, q)
 		assert.ErrorIs(t, err, errSilent)
 		assert.Greater(t, after, time.Hour, "a member that answers may be silent for ever")
 		assert.LessOrEqual(t, after, time.Hour+time.Second+15*time.Second)
-		assert.Less(t, q.asked, 3600/5, "it is not asked more often than it takes")
+		assert.Less(t, q.asked.Load(), int64(3600/5), "it is not asked more often than it takes")
 	})
 	synctest.Test(t, func(t *testing.T) {
 		after, err := watch(t, &quiet{})
 		assert.ErrorIs(t, err, errSilent, "the watch has never begun")
+		assert.LessOrEqual(t, after, 15*time.Second)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		q := &quiet{created: true} // it has gone back to a state before the watch
+		q.there.Store(true)
+		after, err := watch(t, q)
+		assert.ErrorIs(t, err, errSilent)
 		assert.LessOrEqual(t, after, 15*time.Second)
 	})
 }

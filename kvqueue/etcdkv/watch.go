@@ -48,11 +48,14 @@ func (s *Store) Watch(ctx context.Context, after kvqueue.Rev, prefixes ...[]byte
 		}
 		quiet := time.NewTicker(s.timeout / 2)
 		defer quiet.Stop()
-		for heard, asked := true, false; ; {
+		for heard, asked, seen := true, false, int64(after); ; {
 			select {
 			case a := <-answers:
-				if heard = true; !yieldAnswer(ctx, a, yield) {
+				if heard = heard || a.Header.Revision >= seen; !yieldAnswer(ctx, a, yield) {
 					return
+				}
+				for _, e := range a.Events {
+					heard, seen = true, e.Kv.ModRevision
 				}
 			case <-quiet.C:
 				switch {
@@ -63,7 +66,7 @@ func (s *Store) Watch(ctx context.Context, after kvqueue.Rev, prefixes ...[]byte
 					return
 				default:
 					asked = true
-					s.ask(ctx, watcher)
+					readers.Go(func() { s.ask(ctx, watcher, answers) })
 				}
 			case <-ctx.Done():
 				return
@@ -72,11 +75,22 @@ func (s *Store) Watch(ctx context.Context, after kvqueue.Rev, prefixes ...[]byte
 	}
 }
 
-// ask has a member answer to a watch, as soon as all of its watchers have got what there is.
-func (s *Store) ask(ctx context.Context, watcher clientv3.Watcher) {
+// ask has a member answer on the stream of a watch, by one more watcher that is told to say that it
+// has begun. It is no request of the progress: while the revision at which a watcher begins has not
+// come, as in a cluster in which nothing is written, etcd does not answer that.
+func (s *Store) ask(ctx context.Context, watcher clientv3.Watcher, to chan<- clientv3.WatchResponse) {
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
-	_ = watcher.RequestProgress(ctx) // then there is no answer
+	select {
+	case a := <-watcher.Watch(ctx, "\x00", clientv3.WithCreatedNotify()):
+		if a.Created && !a.Canceled {
+			select {
+			case to <- a:
+			case <-ctx.Done():
+			}
+		}
+	case <-ctx.Done():
+	}
 }
 
 // forward passes on the answers of one watcher until it ends or ctx does. The last one says

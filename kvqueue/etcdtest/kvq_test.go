@@ -60,9 +60,12 @@ func TestTheCommandLineUsesAClusterWithTLSAndUsers(t *testing.T) {
 	require.NoError(t, err)
 	_, err = client.UserGrantRole(t.Context(), "root", "root")
 	require.NoError(t, err)
+	_, err = client.UserAdd(t.Context(), "nobody", "secret")
+	require.NoError(t, err)
 	_, err = client.AuthEnable(t.Context())
 	require.NoError(t, err)
-	for user, says := range map[string]string{"root": "1\n", "root:secret": "1\n", "root:wrong": "authentication failed", "": "user name is empty"} {
+	for user, says := range map[string]string{"root": "1\n", "root:secret": "1\n", "root:wrong": "authentication failed", "": "user name is empty",
+		"nobody": "grant it to read and write the keys that begin with"} {
 		out, err := run("len", "-store", "etcd:https://"+at, "-cacert", cert, "-user", user)
 		assert.Contains(t, out, says)
 		assert.Equal(t, says != "1\n", err != nil)

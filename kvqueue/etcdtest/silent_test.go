@@ -55,6 +55,24 @@ func TestAWatchOnAMemberThatStandsStillEnds(t *testing.T) {
 	})
 }
 
+// A watch goes on though nothing was written since it began. A member does not tell the progress of
+// such a watch.
+func TestAWatchOnAQuietClusterGoesOn(t *testing.T) {
+	client := etcdtest.Start(t, 1).Client(t)
+	kv := etcdkv.New(client, etcdkv.Timeout(4*time.Second))
+	rev := mustCommit(t, kv, put("b/0", ""))
+	written := time.AfterFunc(7*time.Second, func() { // it was given up after 6 s
+		_, err := client.Put(context.Background(), "a/1", "")
+		assert.NoError(t, err)
+	})
+	defer written.Stop()
+	for e, err := range kv.Watch(t.Context(), rev, []byte("a/"), []byte("b/")) {
+		require.NoError(t, err)
+		assert.Equal(t, "a/1", string(e.Key))
+		break
+	}
+}
+
 // A deaf store watches by another.
 type deaf struct {
 	kvqueue.KV

@@ -53,6 +53,9 @@ var tables = []string{
 func openFile(path string, noSync bool) (*file, error) {
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
+		if err := refuseLog(path); err != nil {
+			return nil, err
+		}
 		if err := makeFile(path); err != nil {
 			return nil, err
 		}
@@ -61,7 +64,7 @@ func openFile(path string, noSync bool) (*file, error) {
 	case info.IsDir():
 		return nil, fmt.Errorf("sqlitekv: %s cannot be opened: it is a folder", path)
 	case info.Size() == 0: // this package makes a file with all of its tables, or none
-		return nil, fmt.Errorf("sqlitekv: %s is empty: its content was lost, or another program has begun it; restore it, or remove it to begin anew", path)
+		return nil, fmt.Errorf("sqlitekv: %s is empty: its content was lost, or another program has begun it; restore it, or, to begin anew, remove it together with %s-wal and %s-shm: what is in them would be written over a new file", path, path, path)
 	}
 	synchronous := "FULL"
 	if noSync {
@@ -92,6 +95,19 @@ func fileURL(path string) string {
 		path = "/" + path
 	}
 	return "file://" + (&url.URL{Path: path}).EscapedPath()
+}
+
+// refuseLog refuses to make a file beside the log of one that is gone: SQLite would write what is in that over
+// the new file. Where others make the file at this moment it is there by now.
+func refuseLog(path string) error {
+	info, err := os.Stat(path + "-wal")
+	if err != nil || info.Size() == 0 {
+		return nil
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("sqlitekv: %s is missing, and %s-wal is there, which has some of what it held: restore the file, or, to begin anew, remove %s-wal and %s-shm, too", path, path, path, path)
 }
 
 // makeFile makes a file with its tables under another name, and then gives it its own: nobody

@@ -73,6 +73,29 @@ func TestWhatCannotBeOpenedIsAnErrorThatSaysWhatToDo(t *testing.T) {
 	assert.Len(t, results[0].Pairs, 300)
 }
 
+// SQLite would write what is in the log of a file into a new one of its name, over what that has.
+func TestALogWithoutItsFileIsRefused(t *testing.T) {
+	path := newPath(t)
+	s := openFile(t, path)
+	_, err := s.Commit(t.Context(), nil, []kvqueue.Write{{Key: []byte("k")}})
+	require.NoError(t, err)
+	log, err := os.ReadFile(path + "-wal")
+	require.NoError(t, err)
+	require.NotEmpty(t, log)
+	alone := newPath(t)
+	require.NoError(t, os.WriteFile(alone+"-wal", log, 0o600))
+	_, err = sqlitekv.Open(alone)
+	assert.ErrorContains(t, err, "is missing, and "+alone+"-wal is there")
+	assert.NoFileExists(t, alone)
+	require.NoError(t, os.WriteFile(alone+"-wal", nil, 0o600)) // it has nothing
+	require.NoError(t, openFile(t, alone).Close())
+
+	empty := newPath(t)
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
+	_, err = sqlitekv.Open(empty)
+	assert.ErrorContains(t, err, "remove it together with "+empty+"-wal and "+empty+"-shm")
+}
+
 func TestAFileThatMayNotBeWrittenIsAnErrorThatSaysSo(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("this user may do everything")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"time"
 
 	"github.com/ambit-go/ambit/kvqueue"
 )
@@ -47,6 +48,35 @@ func stop(ctx context.Context) error {
 		return fmt.Errorf("sqlitekv: %w: %w", ctx.Err(), cause)
 	}
 	return ctx.Err()
+}
+
+// stopped is the error of a call whose ctx has ended while it waited for the file, locked since then.
+func (s *Store) stopped(ctx context.Context, since time.Time) error {
+	if since.IsZero() {
+		return stop(ctx)
+	}
+	return fmt.Errorf("%w: %w", s.lockedFor(since), stop(ctx))
+}
+
+func (s *Store) lockedFor(since time.Time) error {
+	return fmt.Errorf("sqlitekv: %s is locked by another process, for %v by now", s.file.path, time.Since(since).Round(time.Millisecond))
+}
+
+// lockedSince is since when those of this process that write find the file locked; zero: they do not.
+func (s *Store) lockedSince() (since time.Time) {
+	if at := s.lockedAt.Load(); at != 0 {
+		since = time.Unix(0, at)
+	}
+	return since
+}
+
+// Waits returns an error that says for what calls that write wait now: another process has the file
+// locked. It is nil if they do not. A queue tells it to its callers.
+func (s *Store) Waits() error {
+	if since := s.lockedSince(); !since.IsZero() {
+		return s.lockedFor(since)
+	}
+	return nil
 }
 
 func (l *link) readRange(r kvqueue.Range) (result kvqueue.Result, err error) {

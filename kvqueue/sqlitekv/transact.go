@@ -14,22 +14,26 @@ const busyTime = 60 * time.Microsecond
 
 // patient repeats a transaction as long as it finds the file locked by others, until ctx ends.
 func (s *Store) patient(ctx context.Context, try func() error) error {
+	var since time.Time // the file is locked
 	for short := busyTime; ; short = min(short*5/4, time.Millisecond) {
 		switch {
 		case s.closed.Load():
 			return errClosed
 		case ctx.Err() != nil:
-			return stop(ctx)
+			return s.stopped(ctx, since)
 		}
 		err := try()
 		if !is(err, busy, locked) {
 			return s.file.said(err)
 		}
+		if since.IsZero() {
+			since = time.Now()
+		}
 		pause := time.NewTimer(short + rand.N(short))
 		select {
 		case <-ctx.Done():
 			pause.Stop()
-			return stop(ctx)
+			return s.stopped(ctx, since)
 		case <-pause.C:
 		}
 	}
@@ -105,7 +109,7 @@ func (s *Store) write(ctx context.Context, do func(t *transaction) (refused, err
 		<-s.writer
 	case <-ctx.Done():
 		if s.queue.leave(p) {
-			return stop(ctx)
+			return s.stopped(ctx, s.lockedSince())
 		}
 		<-p.done // it is being written, which takes no longer than the disk does
 	}
@@ -121,12 +125,17 @@ func (s *Store) lead(ctx context.Context, p *step) {
 	default:
 	}
 	var taken []*step
+	defer s.lockedAt.Store(0)
 	err := s.patient(ctx, func() error {
 		l := s.file.writer
-		return l.within("BEGIN IMMEDIATE", func() (err error) {
+		err := l.within("BEGIN IMMEDIATE", func() (err error) {
 			taken = append(taken, s.queue.take()...) // a try that failed has none of them done
 			return s.writeAll(l, taken)
 		})
+		if is(err, busy, locked) {
+			s.lockedAt.CompareAndSwap(0, time.Now().UnixNano())
+		}
+		return err
 	})
 	if taken == nil { // the file was not free
 		if s.queue.leave(p) {

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"github.com/ambit-go/ambit/kvqueue"
 	"github.com/ambit-go/ambit/kvqueue/etcdkv"
 )
 
@@ -38,6 +38,9 @@ func (a *access) config(endpoints []string) (*tls.Config, error) {
 	if !secure {
 		return nil, nil
 	}
+	if (a.cert == "") != (a.key == "") {
+		return nil, usagef("-cert and -key belong together: the certificate that etcd is shown, and its key")
+	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if a.ca != "" {
 		text, err := os.ReadFile(a.ca)
@@ -48,7 +51,7 @@ func (a *access) config(endpoints []string) (*tls.Config, error) {
 			return nil, usagef("-cacert: %s has no certificate in PEM", a.ca)
 		}
 	}
-	if a.cert+a.key != "" {
+	if a.cert != "" {
 		pair, err := tls.LoadX509KeyPair(a.cert, a.key)
 		if err != nil {
 			return nil, usagef("-cert and -key: %v", err)
@@ -69,6 +72,9 @@ func openEtcd(ctx context.Context, endpoints []string, how access) (*store, erro
 	}
 	name := "etcd at " + strings.Join(endpoints, ", ")
 	fail := func(err error) error {
+		if errors.Is(err, rpctypes.ErrPermissionDenied) {
+			return fmt.Errorf("%s refuses this user: grant it to read and write the keys that begin with those of the queues (-prefix), and the key of one zero byte: %w", name, err)
+		}
 		for _, e := range endpoints {
 			err = errors.Join(err, reach(ctx, e, secure))
 		}
@@ -90,7 +96,7 @@ func openEtcd(ctx context.Context, endpoints []string, how access) (*store, erro
 	kv := etcdkv.New(client, etcdkv.Timeout(dialPatience))
 	first, cancel := context.WithTimeout(ctx, dialPatience)
 	defer cancel()
-	if _, _, err := kv.Read(first, kvqueue.Range{Begin: []byte("kvq")}); err != nil {
+	if _, _, err := kv.Read(first); err != nil {
 		return nil, errors.Join(fail(err), client.Close())
 	}
 	return &store{kv: etcdkv.New(client), name: name, close: client.Close, etcd: client}, nil
@@ -116,11 +122,19 @@ func reach(ctx context.Context, endpoint string, secure *tls.Config) error {
 		return nil
 	}
 	c := secure.Clone()
-	if c.ServerName, _, err = net.SplitHostPort(host); err == nil {
-		err = tls.Client(conn, c).HandshakeContext(ctx)
+	if c.ServerName, _, err = net.SplitHostPort(host); err != nil {
+		return fmt.Errorf("%s: %w", endpoint, err)
 	}
-	if err != nil {
+	over := tls.Client(conn, c)
+	switch err = over.HandshakeContext(ctx); {
+	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return fmt.Errorf("%s: %w; -cacert names whose certificates are believed", endpoint, err)
+	case err != nil:
+		return fmt.Errorf("%s: TLS: %w", endpoint, err)
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(silent)) // a server that does not believe us says so after the handshake
+	if _, err = over.Read(make([]byte, 1)); err != nil && strings.Contains(err.Error(), "remote error") {
+		return fmt.Errorf("%s: %w; -cert and -key are what etcd is shown", endpoint, err)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ var more = map[string]string{
 	"put":       "Without arguments each line of stdin is an item; with -whole all of stdin is one. What was\nadded is in the store when it ends; of lines, when the next ones are read.",
 	"take":      "The item is on the stdin of the command, and in KVQ_ITEM if it has no zero byte and is not\ntoo long; KVQ_KEY, KVQ_ATTEMPT, KVQ_FENCE and KVQ_QUEUE are the others. Status 0: it is done and\ngone. 75: it goes back, and no attempt is spent. Else it has failed, goes back to its place, and\nis tried again. Without a command items are written to stdout, one a line. A signal tells the\ncommands to stop, and what they have not done goes back.",
 	"requeue":   "The keys are those that dead shows.",
-	"peek":      "Values are quoted as in Go. -raw writes them as they are, one a line.",
+	"peek":      "Values are quoted as in Go. -raw writes them as they are, one a line. With -json a value that is no\ntext in UTF-8 is in base64, under that name.",
 	"import":    "The file must be of kvqueue with bolt:path, and no process may have it. The store must have none\nof its keys: nothing is copied otherwise. Items, attempts and dead letters stay as they are. What\nwas claimed goes back, as after a crash. The file itself is not changed.",
 	"configure": "Without flags it shows what the queue has. kvq take has the same flags: they are used if nobody\nhas chosen before.",
 	"doctor":    "It reads every key of the queue. Others may use the queue meanwhile.",
@@ -133,6 +133,9 @@ func run(ctx context.Context, args []string) error {
 // alone are commands that open what they need themselves.
 var alone = map[string]bool{"demo": true, "bench": true}
 
+// silentOnes are commands that have nothing to write as JSON.
+var silentOnes = map[string]bool{"take": true, "requeue": true, "import": true}
+
 // start reads the flags, opens the store and runs a command.
 func start(ctx context.Context, name string, c command, args []string, e *env) (err error) {
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
@@ -143,7 +146,9 @@ func start(ctx context.Context, name string, c command, args []string, e *env) (
 		how.flags(f)
 		f.StringVar(&e.name, "queue", "default", "the `name` of the queue")
 		f.StringVar(&e.prefix, "prefix", "kvq", "with what the `keys` of all queues begin")
-		f.BoolVar(&e.json, "json", false, "write JSON")
+		if !silentOnes[name] {
+			f.BoolVar(&e.json, "json", false, "write JSON")
+		}
 	}
 	act := c.set(f)
 	if e.args, err = parse(f, args); errors.Is(err, flag.ErrHelp) {

@@ -51,7 +51,7 @@ func TestATakeSaysThatTheStoreDoesNotAnswerAndThatItDoesAgain(t *testing.T) {
 	tx, err := db.Begin()
 	require.NoError(t, err)
 	lines := bufio.NewScanner(errs)
-	untilSaid(t, lines, "the store does not answer")
+	untilSaid(t, lines, "is locked by another process")
 	require.NoError(t, tx.Rollback())
 	untilSaid(t, lines, "the store answers again")
 	require.NoError(t, take.Process.Signal(syscall.SIGTERM))

@@ -62,7 +62,8 @@ func TestATaskFromTheCommandLineToItsEnd(t *testing.T) {
 	assert.Empty(t, ok("audit"))
 
 	id = strings.TrimSpace(ok("enqueue", "-failures", "1", "x"))
-	ok("work", "-until-empty", "-exec", "echo no >&2; exit 3")
+	ok("work", "-until-empty", "-exec", "echo trying >&2; echo no such host >&2; exit 3")
+	assert.Contains(t, ok("show", id), "sh: exit status 3: no such host\n")
 	assert.Contains(t, ok("list", "-state", "dead"), id)
 	ok("retry", id)
 	ok("work", "-until-empty", "-exec", "exit 65")

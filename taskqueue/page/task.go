@@ -100,14 +100,14 @@ func (t *task) History() (all []moment) {
 	}
 	add(t.EnqueuedAt, "added to queue %s", t.Queue)
 	if len(t.After) > 0 {
-		all[0].Text += fmt.Sprintf(", to run after %d others", len(t.After))
+		all[0].Text += ", to run after " + plain.Of(len(t.After), "other")
 	}
 	before := max(t.Attempt-1, 0)
 	if t.StartedAt.IsZero() {
 		before = t.Attempt
 	}
 	if before > 0 {
-		add(t.EnqueuedAt, "%d runs before the last", before)
+		add(t.EnqueuedAt, "%s before the last", plain.Of(before, "run"))
 		all[len(all)-1].At = time.Time{}
 	}
 	add(t.StartedAt, "run %d began on worker %s", max(t.Attempt, 1), t.Worker)
@@ -157,6 +157,11 @@ func readable(b []byte) string {
 		return fmt.Sprintf("% x", b[:min(len(b), 1024)])
 	}
 	return plain.Text(string(b))
+}
+
+// Earlier reports whether Reason is that of a run before the last, which has gone well or has not ended.
+func (t *task) Earlier() bool {
+	return t.State == taskqueue.StateDone || t.State == taskqueue.StateRunning
 }
 
 // Reason is why the task has failed last.

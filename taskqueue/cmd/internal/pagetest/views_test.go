@@ -107,7 +107,7 @@ func TestATaskHasAPageOfItsOwn(t *testing.T) {
 		})
 		require.NoError(t, err)
 		_, text, _ := get(s, "/task?queue=mail&id=a")
-		for _, want := range []string{"waiting", "Runs after", ">parent<", "ready", "it is cancelled", "to run after 1 others"} {
+		for _, want := range []string{"waiting", "Runs after", ">parent<", "ready", "it is cancelled", "to run after 1 other<"} {
 			assert.Contains(t, text, want)
 		}
 		fails := true
@@ -134,7 +134,7 @@ func TestATaskHasAPageOfItsOwn(t *testing.T) {
 		fails = false
 		work()
 		_, text, _ = get(s, "/task?id=a")
-		for _, want := range []string{"1 runs before the last", "run 2 began", "Result", `sent\x00`, "5 bytes"} {
+		for _, want := range []string{"1 run before the last", "Error of an earlier run", "run 2 began", "Result", `sent\x00`, "5 bytes"} {
 			assert.Contains(t, text, want)
 		}
 		status, text, _ := get(s, "/task?id=nobody")

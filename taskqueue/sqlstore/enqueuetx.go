@@ -87,6 +87,9 @@ func (s *Store) within(ctx context.Context, of any) (tx, error) {
 			}
 		}
 	}
+	if t, ok := of.(*sql.Tx); of == nil || ok && t == nil {
+		return nil, &taskqueue.InvalidError{What: "tx", Why: "it is nil: pass what Begin of the database has returned"}
+	}
 	return nil, &taskqueue.InvalidError{What: "tx", Why: fmt.Sprintf("a %T is no transaction of the database: pass a *sql.Tx, or a pgx.Tx for PostgreSQL", of)}
 }
 

@@ -182,6 +182,9 @@ func start(ctx context.Context, name string, c command, args []string, e *env) (
 	given := map[string]bool{}
 	f.Visit(func(fl *flag.Flag) { given[fl.Name] = true })
 	e.queueGiven = given["queue"]
+	if e.queueGiven && len(e.args) > 0 && strings.HasPrefix(c.args, "[queue") {
+		return usagef("queues are named by -queue and by arguments such as %q: use one of them", e.args[0])
+	}
 	if !given["store"] {
 		e.url = cmp.Or(os.Getenv("TASKQ_STORE"), defaultStore)
 	}

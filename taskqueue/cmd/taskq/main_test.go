@@ -91,6 +91,7 @@ func TestExitStatus(t *testing.T) {
 		{2, "enqueue -delay 5 x", "90s, 10m"},
 		{2, "enqueue -delay -5s x", "negative"},
 		{2, "list -state gone", "scheduled"},
+		{2, "stats -queue a b", "use one of them"},
 		{2, "work", "-exec"},
 		{2, "stats -store nowhere", "sqlite:nowhere"},
 		{2, "stats -store ftp:x", "sqlite"},

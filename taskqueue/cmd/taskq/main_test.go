@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -119,4 +120,13 @@ func TestTheDemoEndsWithATrueReport(t *testing.T) {
 	assert.Contains(t, out, "tasks                   1000")
 	assert.Contains(t, out, "faults                     0")
 	assert.Contains(t, out, "killed worker 1")
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	_, report, _ := strings.Cut(string(readme), "\nthe auditor's report\n")
+	report, _, _ = strings.Cut(report, "\n```")
+	alike := func(s string) string {
+		return regexp.MustCompile(` +[0-9]+`).ReplaceAllString(strings.TrimSpace(s), " #")
+	}
+	_, out, _ = strings.Cut(out, "\nthe auditor's report\n")
+	assert.Equal(t, alike(out), alike(report), "the README shows what it writes")
 }

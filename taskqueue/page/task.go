@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -24,6 +25,7 @@ type task struct {
 	Found   bool
 	Parents []parent
 	Others  []taskqueue.Info // tasks of this ID in other queues
+	Skipped []taskqueue.Info // after it, of those that were cancelled last
 }
 
 // A parent is a task that a task is to run after.
@@ -81,7 +83,21 @@ func (p *Page) fillTask(ctx context.Context, t *task, queue string) error {
 		}
 		t.Parents = append(t.Parents, parent{id, i.State, i.LastError})
 	}
-	return nil
+	return p.fillSkipped(ctx, t)
+}
+
+// fillSkipped finds the tasks that were cancelled because t had failed, and are not forgotten yet.
+func (p *Page) fillSkipped(ctx context.Context, t *task) error {
+	if t.State != taskqueue.StateDead && t.State != taskqueue.StateCancelled {
+		return nil
+	}
+	last, err := p.store.List(ctx, t.Queue, taskqueue.ListRequest{State: taskqueue.StateCancelled, Max: 100, Reverse: true})
+	for _, other := range last.Tasks {
+		if slices.Contains(other.After, t.Info.ID) && other.OnFailed == taskqueue.OnFailedSkip {
+			t.Skipped = append(t.Skipped, other)
+		}
+	}
+	return err
 }
 
 // A moment is a time in the life of a task.

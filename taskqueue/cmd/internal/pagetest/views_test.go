@@ -149,6 +149,26 @@ func TestATaskHasAPageOfItsOwn(t *testing.T) {
 	})
 }
 
+func TestATaskThatHasFailedNamesThoseThatWereSkippedAfterIt(t *testing.T) {
+	s := open(t)
+	q, err := taskqueue.New(s)
+	require.NoError(t, err)
+	_, err = q.EnqueueAll(ctx, []taskqueue.Task{
+		{ID: "fetch", Type: "t"}, {ID: "resize", Type: "t", After: []string{"fetch"}}, {ID: "publish", Type: "t", After: []string{"resize"}}, {ID: "other", Type: "t"},
+	})
+	require.NoError(t, err)
+	for _, id := range []string{"other", "fetch"} {
+		_, err = q.Cancel(ctx, id)
+		require.NoError(t, err)
+	}
+	_, text, _ := get(s, "/task?id=fetch")
+	assert.Contains(t, text, "Skipped after it")
+	assert.Contains(t, text, ">resize<")
+	assert.NotContains(t, text, ">publish<", "it was skipped after resize")
+	_, text, _ = get(s, "/task?id=other")
+	assert.NotContains(t, text, "Skipped after it")
+}
+
 func TestTasksThatWaitForOthersAreTold(t *testing.T) {
 	s := open(t)
 	q, err := taskqueue.New(s)

@@ -56,11 +56,13 @@ func (q *Queue) Promote(ctx context.Context, id string) (bool, error) {
 	return q.store.Act(ctx, q.name, id, store.ActPromote)
 }
 
-// Retry makes a dead or cancelled task due, with its counts at 0. It reports false
+// Retry makes a dead or cancelled task due, with its counts of failures and crashes at 0;
+// Attempt goes on. It reports false
 // if the task is neither. If another task holds its unique key by now nothing is
 // changed, and the error is a [*DuplicateError]; it is [ErrNotFound] if there is no
 // such task. The tasks that it was to run after do not matter to it any more. Those that were
-// cancelled because it had failed stay so: retry them, too.
+// cancelled because it had failed stay so: retry them, too, before they are forgotten, which is after
+// their Retention, or a minute.
 func (q *Queue) Retry(ctx context.Context, id string) (bool, error) {
 	return q.store.Act(ctx, q.name, id, store.ActRetry)
 }

@@ -13,7 +13,8 @@ type OnFailed string
 // The zero value is OnFailedSkip.
 const (
 	// OnFailedSkip has the task cancelled, and with it those that wait for it. Its LastError names
-	// the other one.
+	// the other one. It is forgotten after its Retention, a minute if that is less, and cannot be
+	// retried then; a Retry of the other one does not bring it back.
 	OnFailedSkip OnFailed = "skip"
 	// OnFailedRun has the task go on as if the other one were done.
 	OnFailedRun OnFailed = "run"

@@ -90,13 +90,13 @@ func (q *Queue) enqueue(tasks []Task, add func(queue string, batch []Task) ([]Re
 	}
 	for _, name := range names {
 		if err := CheckTasks(batches[name]); err != nil {
-			return nil, fmt.Errorf("taskqueue: queue %s: %w", name, err)
+			return nil, about(err, "queue", name)
 		}
 	}
 	for _, name := range names {
 		added, err := add(name, batches[name])
 		if err != nil {
-			return results, fmt.Errorf("taskqueue: queue %s: %w", name, err)
+			return results, about(err, "queue", name)
 		}
 		for i, at := range places[name] {
 			results[at] = added[i]

@@ -3,6 +3,7 @@ package taskqueue
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue/store"
@@ -44,6 +45,20 @@ func (e *InvalidError) Error() string { return fmt.Sprintf("taskqueue: %s: %s", 
 func invalid(what, format string, args ...any) error {
 	return &InvalidError{what, fmt.Sprintf(format, args...)}
 }
+
+// An aboutError says what another error is about, and names the package once.
+type aboutError struct {
+	what string
+	err  error
+}
+
+func about(err error, what, name string) error { return &aboutError{what + " " + name, err} }
+
+func (e *aboutError) Error() string {
+	return "taskqueue: " + e.what + ": " + strings.TrimPrefix(e.err.Error(), "taskqueue: ")
+}
+
+func (e *aboutError) Unwrap() error { return e.err }
 
 // The errors that these functions make are for handlers, which return them, wrapped or
 // not. If there are several in one error the outermost counts. A time is cut to what

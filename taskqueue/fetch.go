@@ -59,7 +59,7 @@ func (f *fetcher) loop(ctx, live context.Context) {
 		f.w.tellClaimed(f.queue, &got)
 		switch {
 		case permanent(err):
-			f.w.fail(fmt.Errorf("taskqueue: queue %s: %w", f.queue, err))
+			f.w.fail(about(err, "queue", f.queue))
 			return
 		case err != nil:
 			_ = async.Sleep(ctx, pause(failures))

@@ -14,6 +14,19 @@ import (
 	"github.com/ambit-go/ambit/taskqueue/memstore"
 )
 
+func TestAnErrorOfAQueueNamesThePackageOnce(t *testing.T) {
+	s := memstore.New()
+	q, err := taskqueue.New(s)
+	require.NoError(t, err)
+	_, err = q.Enqueue(t.Context(), taskqueue.Task{Type: "t", MaxFailures: -1})
+	require.ErrorAs(t, err, new(*taskqueue.InvalidError))
+	assert.Regexp(t, "^taskqueue: queue default: MaxFailures: it is -1", err.Error())
+	require.NoError(t, s.Close())
+	_, err = q.Enqueue(t.Context(), taskqueue.Task{Type: "t"})
+	require.ErrorIs(t, err, taskqueue.ErrClosed)
+	assert.Equal(t, "taskqueue: queue default: the store is closed", err.Error())
+}
+
 // Whatever is wrong is an InvalidError that names it and says what to do, and nothing
 // is changed.
 func TestBadInputSaysWhatToDo(t *testing.T) {

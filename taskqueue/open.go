@@ -2,7 +2,6 @@ package taskqueue
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -52,7 +51,7 @@ func Open(ctx context.Context, url string) (Store, error) {
 	}
 	s, err := open(ctx, url)
 	if err != nil {
-		return nil, fmt.Errorf("taskqueue: store %s: %w", scheme, err)
+		return nil, about(err, "store", scheme)
 	}
 	return s, nil
 }

@@ -65,7 +65,8 @@ type Task struct {
 	// After are the IDs of tasks of the same queue, ended or not, or of tasks before this one in the
 	// same call: it waits until they are done, and then for its time, if that has not come. At most
 	// MaxAfter. OnFailed says what becomes of it if one of them fails for good. Give a task that
-	// others are added after, later, a Retention: one that is forgotten is not known.
+	// others are added after, later, a Retention: one that is forgotten is not known. Give one to the
+	// task itself, too, if it may be skipped and is to be retried: see OnFailedSkip.
 	After    []string `json:"after,omitempty"`
 	OnFailed OnFailed `json:"on_failed,omitempty"`
 	// Priority is its class, up to Priorities-1. The greater is the more urgent.

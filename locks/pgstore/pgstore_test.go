@@ -252,6 +252,26 @@ func TestManyMayMakeTheTablesAtOnceAndOneWhoMayNotUsesThem(t *testing.T) {
 	require.True(t, take(t, app, "k", request("a"))[0].Granted)
 }
 
+// TestOneWhoWaitsWhileAnotherMakesTheTablesSeesThem: the server keeps in mind that there was no such table, until it
+// reads one.
+func TestOneWhoWaitsWhileAnotherMakesTheTablesSeesThem(t *testing.T) {
+	url := database(t)
+	c, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Close(context.Background())) }()
+	_, migrate, err := outdated(t.Context(), c)
+	require.NoError(t, err)
+	require.True(t, migrate)
+	tx, err := c.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "SELECT pg_advisory_xact_lock(1)") // as if it were given after the tables were made
+	require.NoError(t, err)
+	opened(t, url)
+	_, migrate, err = outdated(t.Context(), tx)
+	require.NoError(t, err)
+	require.False(t, migrate)
+}
+
 func TestNoErrorShowsThePassword(t *testing.T) {
 	for _, url := range []string{
 		"postgres://user:" + servers.Password + "@127.0.0.1:1/app", // nobody listens

@@ -76,7 +76,7 @@ func draw(title string, x axis, words func(float64) string, all ...series) chart
 	return c
 }
 
-// path is the line through values. A value alone is a dot.
+// path is the line through values. A value alone is a ring.
 func path(values []float64, width float64, y func(float64) float64) string {
 	var b strings.Builder
 	for i, v := range values {
@@ -84,11 +84,14 @@ func path(values []float64, width float64, y func(float64) float64) string {
 			continue
 		}
 		x := left + width*float64(i)/float64(max(len(values)-1, 1))
+		before, behind := i > 0 && values[i-1] != none, i+1 < len(values) && values[i+1] != none
 		switch {
-		case i > 0 && values[i-1] != none:
+		case before:
 			_, _ = fmt.Fprintf(&b, "L%.1f %.1f", x, y(v))
+		case behind:
+			_, _ = fmt.Fprintf(&b, "M%.1f %.1f", x, y(v))
 		default:
-			_, _ = fmt.Fprintf(&b, "M%.1f %.1fh.01", x, y(v))
+			_, _ = fmt.Fprintf(&b, "M%.1f %.1fa2 2 0 1 0 4 0a2 2 0 1 0 -4 0", x-2, y(v))
 		}
 	}
 	return b.String()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -24,6 +25,7 @@ type task struct {
 	Found   bool
 	Parents []parent
 	Others  []taskqueue.Info // tasks of this ID in other queues
+	Skipped []taskqueue.Info // after it, of those that were cancelled last
 }
 
 // A parent is a task that a task is to run after.
@@ -81,7 +83,21 @@ func (p *Page) fillTask(ctx context.Context, t *task, queue string) error {
 		}
 		t.Parents = append(t.Parents, parent{id, i.State, i.LastError})
 	}
-	return nil
+	return p.fillSkipped(ctx, t)
+}
+
+// fillSkipped finds the tasks that were cancelled because t had failed, and are not forgotten yet.
+func (p *Page) fillSkipped(ctx context.Context, t *task) error {
+	if t.State != taskqueue.StateDead && t.State != taskqueue.StateCancelled {
+		return nil
+	}
+	last, err := p.store.List(ctx, t.Queue, taskqueue.ListRequest{State: taskqueue.StateCancelled, Max: 100, Reverse: true})
+	for _, other := range last.Tasks {
+		if slices.Contains(other.After, t.Info.ID) && other.OnFailed == taskqueue.OnFailedSkip {
+			t.Skipped = append(t.Skipped, other)
+		}
+	}
+	return err
 }
 
 // A moment is a time in the life of a task.
@@ -100,14 +116,14 @@ func (t *task) History() (all []moment) {
 	}
 	add(t.EnqueuedAt, "added to queue %s", t.Queue)
 	if len(t.After) > 0 {
-		all[0].Text += fmt.Sprintf(", to run after %d others", len(t.After))
+		all[0].Text += ", to run after " + plain.Of(len(t.After), "other")
 	}
 	before := max(t.Attempt-1, 0)
 	if t.StartedAt.IsZero() {
 		before = t.Attempt
 	}
 	if before > 0 {
-		add(t.EnqueuedAt, "%d runs before the last", before)
+		add(t.EnqueuedAt, "%s before the last", plain.Of(before, "run"))
 		all[len(all)-1].At = time.Time{}
 	}
 	add(t.StartedAt, "run %d began on worker %s", max(t.Attempt, 1), t.Worker)
@@ -157,6 +173,11 @@ func readable(b []byte) string {
 		return fmt.Sprintf("% x", b[:min(len(b), 1024)])
 	}
 	return plain.Text(string(b))
+}
+
+// Earlier reports whether Reason is that of a run before the last, which has gone well or has not ended.
+func (t *task) Earlier() bool {
+	return t.State == taskqueue.StateDone || t.State == taskqueue.StateRunning
 }
 
 // Reason is why the task has failed last.

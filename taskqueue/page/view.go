@@ -233,7 +233,11 @@ func (v *view) Group(f look.Failure) []button {
 	}
 	params := url.Values{"queue": {f.Queue}, "state": {"dead"}, "type": {f.Type}, "alike": {f.Alike}}.Encode()
 	to := "act?" + params + "&" + url.Values{"back": {v.Here}}.Encode()
-	all := v.buttons(to, " dead letters of "+plain.Line(f.Type), taskqueue.StateDead, "delete")
+	like := ""
+	if f.Alike != "" {
+		like = " with the error " + plain.Line(f.Alike)
+	}
+	all := v.buttons(to, " dead letters of "+plain.Line(f.Type)+like, taskqueue.StateDead, "delete")
 	for i := range all {
 		all[i].Label += " all"
 	}

@@ -40,10 +40,13 @@ func (s *Store) EnqueueTx(ctx context.Context, of any, queue string, tasks []tas
 	a := s.adding(st, all)
 	a.foreign = true
 	install := ""
-	if err := t.run(row("SELECT install FROM tq_schema", nil, &install)); missing(err) || err == nil && install != s.install {
-		return nil, fmt.Errorf("%w: %w", taskqueue.ErrOtherDatabase, errors.Join(err, ctx.Err()))
-	} else if err != nil {
+	switch err := t.run(row("SELECT install FROM tq_schema", nil, &install)); {
+	case missing(err):
+		return nil, fmt.Errorf("%w: %w", taskqueue.ErrOtherDatabase, err)
+	case err != nil:
 		return nil, sqliteError(err)
+	case install != s.install:
+		return nil, taskqueue.ErrOtherDatabase
 	}
 	if err := t.run(a.look()...); err != nil {
 		return nil, sqliteError(err)
@@ -83,6 +86,9 @@ func (s *Store) within(ctx context.Context, of any) (tx, error) {
 				return &foreignTx{s: db, ctx: ctx, tx: t}, nil
 			}
 		}
+	}
+	if t, ok := of.(*sql.Tx); of == nil || ok && t == nil {
+		return nil, &taskqueue.InvalidError{What: "tx", Why: "it is nil: pass what Begin of the database has returned"}
 	}
 	return nil, &taskqueue.InvalidError{What: "tx", Why: fmt.Sprintf("a %T is no transaction of the database: pass a *sql.Tx, or a pgx.Tx for PostgreSQL", of)}
 }

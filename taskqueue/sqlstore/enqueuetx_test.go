@@ -127,6 +127,7 @@ func TestTasksExistIfAndOnlyIfTheTransactionOfTheUserDoes(t *testing.T) {
 			tx = other()
 			_, err = add(tx, taskqueue.Task{ID: "elsewhere", Type: "t"})
 			require.ErrorIs(t, err, taskqueue.ErrOtherDatabase)
+			assert.NotContains(t, err.Error(), "%!")
 			require.NoError(t, tx.end(false))
 			_, err = q.EnqueueTx(t.Context(), "no transaction", taskqueue.Task{Type: "t"})
 			require.ErrorAs(t, err, new(*taskqueue.InvalidError))

@@ -60,6 +60,7 @@ func TestEnqueueTxIsGivenATransaction(t *testing.T) {
 		for _, tx := range []any{nil, pgx.Tx(nil), (*sql.Tx)(nil)} {
 			_, err := s.EnqueueTx(t.Context(), tx, "q", tasks)
 			require.ErrorAs(t, err, new(*taskqueue.InvalidError))
+			assert.ErrorContains(t, err, "it is nil")
 		}
 		require.NoError(t, s.Close())
 		_, err := s.EnqueueTx(t.Context(), open, "q", tasks)

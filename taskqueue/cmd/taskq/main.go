@@ -72,7 +72,7 @@ var more = map[string]string{
 	"bench":  "It works in the queue taskq-bench, or in that of -queue, which must have no tasks, and deletes\nits tasks at the end. Progress goes to stderr. Others who use the store will notice.",
 	"import": "What waits, runs or is to be tried again is added under its id, so it can be done again; the\nsettings of the queues are taken over. What has ended is left, and the file is only read.",
 	"delete": "An id that is deleted can be added again.",
-	"work":   "A command that ends with 0 has done its task, 65 makes it a dead letter, 75 gives it back\nwithout an attempt spent; else it has failed. What it writes to stdout is kept as the result.\nThe first signal lets what runs go on for as long as -grace says, the second stops it.",
+	"work":   "A command that ends with 0 has done its task, 65 makes it a dead letter, 75 gives it back\nwithout an attempt spent; else it has failed. What it writes to stdout is kept as the result,\nand the last line that a failed one has written to stderr, up to 200 bytes, stands in its last error.\nThe first signal lets what runs go on for as long as -grace says, the second stops it.",
 }
 
 // env is what a command works with.
@@ -182,6 +182,9 @@ func start(ctx context.Context, name string, c command, args []string, e *env) (
 	given := map[string]bool{}
 	f.Visit(func(fl *flag.Flag) { given[fl.Name] = true })
 	e.queueGiven = given["queue"]
+	if e.queueGiven && len(e.args) > 0 && strings.HasPrefix(c.args, "[queue") {
+		return usagef("queues are named by -queue and by arguments such as %q: use one of them", e.args[0])
+	}
 	if !given["store"] {
 		e.url = cmp.Or(os.Getenv("TASKQ_STORE"), defaultStore)
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -62,7 +63,8 @@ func TestATaskFromTheCommandLineToItsEnd(t *testing.T) {
 	assert.Empty(t, ok("audit"))
 
 	id = strings.TrimSpace(ok("enqueue", "-failures", "1", "x"))
-	ok("work", "-until-empty", "-exec", "echo no >&2; exit 3")
+	ok("work", "-until-empty", "-exec", "echo trying >&2; echo no such host >&2; exit 3")
+	assert.Contains(t, ok("show", id), "sh: exit status 3: no such host\n")
 	assert.Contains(t, ok("list", "-state", "dead"), id)
 	ok("retry", id)
 	ok("work", "-until-empty", "-exec", "exit 65")
@@ -90,6 +92,7 @@ func TestExitStatus(t *testing.T) {
 		{2, "enqueue -delay 5 x", "90s, 10m"},
 		{2, "enqueue -delay -5s x", "negative"},
 		{2, "list -state gone", "scheduled"},
+		{2, "stats -queue a b", "use one of them"},
 		{2, "work", "-exec"},
 		{2, "stats -store nowhere", "sqlite:nowhere"},
 		{2, "stats -store ftp:x", "sqlite"},
@@ -117,4 +120,13 @@ func TestTheDemoEndsWithATrueReport(t *testing.T) {
 	assert.Contains(t, out, "tasks                   1000")
 	assert.Contains(t, out, "faults                     0")
 	assert.Contains(t, out, "killed worker 1")
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	_, report, _ := strings.Cut(string(readme), "\nthe auditor's report\n")
+	report, _, _ = strings.Cut(report, "\n```")
+	alike := func(s string) string {
+		return regexp.MustCompile(` +[0-9]+`).ReplaceAllString(strings.TrimSpace(s), " #")
+	}
+	_, out, _ = strings.Cut(out, "\nthe auditor's report\n")
+	assert.Equal(t, alike(out), alike(report), "the README shows what it writes")
 }

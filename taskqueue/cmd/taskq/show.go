@@ -77,7 +77,11 @@ func (e *env) show(t taskqueue.Info) error {
 	line("given back", t.Releases)
 	line("token", t.Token)
 	line("asked to stop", t.CancelRequested)
-	line("last error", t.LastError)
+	if t.State == taskqueue.StateDone || t.State == taskqueue.StateRunning {
+		line("earlier error", t.LastError)
+	} else {
+		line("last error", t.LastError)
+	}
 	for _, h := range headers(t.Headers) {
 		line("header", h)
 	}

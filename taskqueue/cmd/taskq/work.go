@@ -6,7 +6,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,17 +51,21 @@ func workCommand(f *flag.FlagSet) func(context.Context, *env) error {
 	}
 }
 
-// exec runs a command for a task. Its output on stdout is the result of the task.
+// exec runs a command for a task. Its output on stdout is the result of the task, and its last line on stderr the reason
+// of a failure.
 func (e *env) exec(ctx context.Context, command string, c *taskqueue.Claim) error {
-	out := new(head)
+	out, last := new(head), new(tail)
 	_, err := proc.Run(ctx, proc.Command{
 		Args:   []string{"sh", "-c", command},
 		Env:    append(os.Environ(), "TASKQ_ID="+c.ID, "TASKQ_TYPE="+c.Type, fmt.Sprintf("TASKQ_ATTEMPT=%d", c.Attempt), fmt.Sprintf("TASKQ_TOKEN=%d", c.Token)),
 		Stdin:  bytes.NewReader(c.Payload),
 		Stdout: out,
-		Stderr: e.stderr,
+		Stderr: io.MultiWriter(e.stderr, last),
 	})
 	c.SetResult(out.b)
+	if line := last.line(); err != nil && line != "" {
+		err = fmt.Errorf("%w: %s", err, line)
+	}
 	var exit *proc.ExitError
 	if errors.As(err, &exit) {
 		switch exit.Result.Code {
@@ -81,6 +87,24 @@ type head struct{ b []byte }
 func (h *head) Write(p []byte) (int, error) {
 	h.b = append(h.b, p[:min(len(p), maxResult-len(h.b))]...)
 	return len(p), nil
+}
+
+// maxReason is how much of the last line that a command writes to stderr is kept as the reason of a failure.
+const maxReason = 200
+
+// tail keeps the end of what is written to it.
+type tail struct{ b []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.b = append(t.b, p...)
+	t.b = t.b[max(len(t.b)-4<<10, 0):]
+	return len(p), nil
+}
+
+// line is the last line that is not empty.
+func (t *tail) line() string {
+	text := strings.TrimSpace(string(t.b))
+	return strings.ToValidUTF8(plain.Head(strings.TrimSpace(text[strings.LastIndexAny(text, "\r\n")+1:]), maxReason), "?")
 }
 
 // A teller says on stderr what goes wrong, the same thing not more often than once a

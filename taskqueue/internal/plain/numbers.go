@@ -15,6 +15,14 @@ func Count[T int | int64](n T) string {
 	return s
 }
 
+// Of writes how many there are of what a noun names.
+func Of(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return Count(n) + " " + noun
+}
+
 // Rate writes a number of events a second.
 func Rate(r float64) string {
 	switch {

@@ -107,7 +107,7 @@ func TestATaskHasAPageOfItsOwn(t *testing.T) {
 		})
 		require.NoError(t, err)
 		_, text, _ := get(s, "/task?queue=mail&id=a")
-		for _, want := range []string{"waiting", "Runs after", ">parent<", "ready", "it is cancelled", "to run after 1 others"} {
+		for _, want := range []string{"waiting", "Runs after", ">parent<", "ready", "it is cancelled", "to run after 1 other<"} {
 			assert.Contains(t, text, want)
 		}
 		fails := true
@@ -134,7 +134,7 @@ func TestATaskHasAPageOfItsOwn(t *testing.T) {
 		fails = false
 		work()
 		_, text, _ = get(s, "/task?id=a")
-		for _, want := range []string{"1 runs before the last", "run 2 began", "Result", `sent\x00`, "5 bytes"} {
+		for _, want := range []string{"1 run before the last", "Error of an earlier run", "run 2 began", "Result", `sent\x00`, "5 bytes"} {
 			assert.Contains(t, text, want)
 		}
 		status, text, _ := get(s, "/task?id=nobody")
@@ -147,6 +147,26 @@ func TestATaskHasAPageOfItsOwn(t *testing.T) {
 		_, text, _ = get(s, "/task?id=a")
 		assert.Contains(t, text, "<bdi>reports</bdi></a> has a task of this ID, too")
 	})
+}
+
+func TestATaskThatHasFailedNamesThoseThatWereSkippedAfterIt(t *testing.T) {
+	s := open(t)
+	q, err := taskqueue.New(s)
+	require.NoError(t, err)
+	_, err = q.EnqueueAll(ctx, []taskqueue.Task{
+		{ID: "fetch", Type: "t"}, {ID: "resize", Type: "t", After: []string{"fetch"}}, {ID: "publish", Type: "t", After: []string{"resize"}}, {ID: "other", Type: "t"},
+	})
+	require.NoError(t, err)
+	for _, id := range []string{"other", "fetch"} {
+		_, err = q.Cancel(ctx, id)
+		require.NoError(t, err)
+	}
+	_, text, _ := get(s, "/task?id=fetch")
+	assert.Contains(t, text, "Skipped after it")
+	assert.Contains(t, text, ">resize<")
+	assert.NotContains(t, text, ">publish<", "it was skipped after resize")
+	_, text, _ = get(s, "/task?id=other")
+	assert.NotContains(t, text, "Skipped after it")
 }
 
 func TestTasksThatWaitForOthersAreTold(t *testing.T) {

@@ -71,6 +71,7 @@ func (k *contender[T]) discardValue() {
 
 // Unrun ends a contender that never ran.
 func (k *contender[T]) Unrun(v *tree.Verdict) {
+	tree.TellUnrun(&k.f.Task, v)
 	k.v = *v
 	k.leave()
 }

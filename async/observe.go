@@ -30,30 +30,57 @@ const (
 	EventStart EventKind = iota // a handler is about to run
 	EventEnd                    // a task is about to settle
 	EventPanic                  // a handler has panicked
+	// EventSkip and EventWait are told to observers with a method Enter only, see [Observe].
+	EventSkip // a task was cancelled before it ran
+	EventWait // a task has waited, for 1 ms or longer, for a future that is no part of it
 )
 
-// String returns start, end or panic.
+// String returns start, end, panic, skip or wait.
 func (k EventKind) String() string {
-	return [...]string{"start", "end", "panic"}[k]
+	return [...]string{"start", "end", "panic", "skip", "wait"}[k]
 }
 
 // An Event is one thing that happened to a task.
 type Event struct {
 	Kind     EventKind
+	Of       picture.Kind    // what the task was made for
 	Task     string          // its name
+	Named    bool            // Name, or Detach, has given the name
+	Daemon   bool            // as in a picture.Node: its owner does not wait for it to end by itself
 	ID       picture.ID      // tells it from others of its name, in a Snapshot, too
 	Owner    picture.ID      // the task that it was started in; zero: none, it stands at the root
 	Ctx      context.Context // its context, with the values of the ctx that it was started with
-	Duration time.Duration   // EventEnd: since the start
-	Err      error           // EventEnd, EventPanic: how it ended
-	Cause    error           // EventEnd: why its context was cancelled, if it was
+	On       context.Context // EventWait: the context of what it has waited for
+	Duration time.Duration   // EventEnd: since the start; EventWait: of the wait
+	Err      error           // EventEnd, EventPanic, EventSkip: how it ended
+	Cause    error           // EventEnd, EventSkip: why its context was cancelled, if it was
+
+	// EventEnd, to an observer with a method Enter: how long the handler had not begun after the task was
+	// started, and how long ago it has returned, while what it has started went on.
+	Queued, Joined time.Duration
 }
 
 func eventOf(e tree.Event) Event {
-	return Event{
-		Kind: EventKind(e.Kind), Task: e.Task, ID: idOf(e.Of), Owner: idOf(e.Of.Owner.Task), Ctx: e.Of,
-		Duration: e.Took, Err: e.Err, Cause: e.Cause,
+	out := Event{
+		Kind: EventKind(e.Kind), Of: picture.Kind(e.Of.Kind.String()), Task: e.Task, Named: tree.IsNamed(e.Of),
+		Daemon: e.Of.IsDismissible(), ID: idOf(e.Of), Owner: idOf(e.Of.Owner.Task), Ctx: e.Of,
+		Duration: e.Took, Err: e.Err, Cause: e.Cause, Queued: e.Queued, Joined: e.Joined,
 	}
+	if e.On != nil {
+		out.On = e.On
+	}
+	return out
+}
+
+// observerOf returns o as the tree calls it.
+func observerOf(o Observer) *tree.Observer {
+	to := &tree.Observer{Tell: func(e tree.Event) { o.Observe(eventOf(e)) }}
+	if giver, gives := o.(interface {
+		Enter(ctx context.Context, e Event) context.Context
+	}); gives {
+		to.Enter = func(ctx context.Context, e tree.Event) context.Context { return giver.Enter(ctx, eventOf(e)) }
+	}
+	return to
 }
 
 func idOf(t *tree.Task) picture.ID {

@@ -83,7 +83,10 @@ func SetOptions(s *Scope, o *ScopeOptions) {
 		s.On = o.On
 	}
 	if o.Observer != nil {
-		s.Observers = &observers{o.Observer, s.Observers}
+		s.Observers = s.Observers.and(o.Observer)
+	}
+	if o.Profile != nil {
+		s.Observers = s.Observers.and(o.Profile)
 	}
 }
 

@@ -135,7 +135,8 @@ func (t *Task) Enter() {
 // ctx is what it was started with, nil if that is the owner's own ctx.
 func (t *Task) setOrigin(ctx context.Context) {
 	m := t.More
-	if m.differs = ctx != nil || m.shielded || m.Timeout != 0; !m.differs {
+	gives := t.Owner != nil && t.Owner.Observers.give()
+	if m.differs = ctx != nil || m.shielded || m.Timeout != 0 || gives; !m.differs {
 		return
 	}
 	o := &m.Origin
@@ -160,6 +161,9 @@ func (t *Task) setOrigin(ctx context.Context) {
 		o.deadline, _ = ctx.Deadline()
 	case m.Timeout != 0:
 		o.task = t
+	}
+	if gives {
+		o.values = newGiven(o.values)
 	}
 }
 

@@ -83,6 +83,7 @@ func (s *oneWait) prepare(search bool) (end waitEnd, why error, over bool) {
 		}
 	}
 	s.stop = s.w.heed(s.ctx, s.under)
+	s.time()
 	if me != nil && slotInUse(me) != nil {
 		s.w.lendSlotFor(f)
 	}
@@ -164,7 +165,9 @@ func (s *oneWait) end(got uint8) (waitEnd, error) {
 		clean = false
 	}
 	w.takeSlotBack(got)
+	me := w.by
 	s.unregister(clean)
+	s.tellWaited(me)
 	switch {
 	case f.Settled():
 		return waitSettled, nil
@@ -173,6 +176,35 @@ func (s *oneWait) end(got uint8) (waitEnd, error) {
 	default:
 		return WaitStopped, StopOf(s.ctx).AsError()
 	}
+}
+
+// shortestWait is how long a wait lasts at least that observers are told of.
+const shortestWait = time.Millisecond
+
+// time notes when the wait began, if observers of the task that waits ask for it.
+func (s *oneWait) time() {
+	if me := s.w.by; me != nil && me.Owner != nil && me.Owner.Observers.give() {
+		s.began = Clock()
+	}
+}
+
+// tellWaited tells the observers of me that it has waited for f, if they ask for it, unless f is a part
+// of me: whoever sees the tree sees that.
+func (s *oneWait) tellWaited(me *Task) {
+	if me == nil || me.Owner == nil || !me.Owner.Observers.give() {
+		return
+	}
+	if took := Clock() - s.began; took >= shortestWait && !isWithin(&s.f.Task, me) {
+		TellObservers(me.Owner, Event{Kind: eventWait, Of: me, Task: me.Name(), On: &s.f.Task, Took: took})
+	}
+}
+
+// isWithin reports whether t stands below other.
+func isWithin(t, other *Task) bool {
+	for t != nil && t != other {
+		t = t.Owner.TaskOrNil()
+	}
+	return t == other
 }
 
 // Sleep parks for d, or until ctx is done.

@@ -54,6 +54,7 @@ type Event struct {
 	Duration time.Duration   // EventEnd: since the start; EventWait: of the wait
 	Err      error           // EventEnd, EventPanic, EventSkip: how it ended
 	Cause    error           // EventEnd, EventSkip: why its context was cancelled, if it was
+	Echo     bool            // EventEnd: Err says only that something has told it to stop, because of Cause
 
 	// EventEnd, to an observer with a method Enter: how long the handler had not begun after the task was
 	// started, and how long ago it has returned, while what it has started went on.
@@ -64,7 +65,7 @@ func eventOf(e tree.Event) Event {
 	out := Event{
 		Kind: EventKind(e.Kind), Of: picture.Kind(e.Of.Kind.String()), Task: e.Task, Named: tree.IsNamed(e.Of),
 		Daemon: e.Of.IsDismissible(), ID: idOf(e.Of), Owner: idOf(e.Of.Owner.Task), Ctx: e.Of,
-		Duration: e.Took, Err: e.Err, Cause: e.Cause, Queued: e.Queued, Joined: e.Joined,
+		Duration: e.Took, Err: e.Err, Cause: e.Cause, Echo: e.Echo, Queued: e.Queued, Joined: e.Joined,
 	}
 	if e.On != nil {
 		out.On = e.On

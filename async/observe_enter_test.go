@@ -202,6 +202,7 @@ func TestEnterIsToldOfSkipsAndWaits(t *testing.T) {
 				require.Equal(t, time.Second/2, e.Duration)
 				told = append(told, e.Kind.String()+" "+givenIn(e.Ctx)+" for "+givenIn(e.On))
 			case async.EventEnd:
+				require.False(t, e.Echo)
 				if e.Task == "waits" {
 					require.Equal(t, picture.KindFuture, e.Of)
 					require.True(t, e.Named)

@@ -200,7 +200,7 @@ func TellEnd(t *Task, v *Verdict, stop *StopError) {
 
 // EndEvent returns what observers are told of the end of t.
 func EndEvent(t *Task, v *Verdict, stop *StopError) Event {
-	e := Event{Kind: eventEnd, Of: t, Task: t.Name(), Took: Clock() - t.More.started, Err: v.Err}
+	e := Event{Kind: eventEnd, Of: t, Task: t.Name(), Took: Clock() - t.More.started, Err: v.Err, Echo: v.Echo}
 	if stop != nil {
 		e.Cause = stop.Cause
 	}

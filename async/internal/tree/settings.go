@@ -96,6 +96,7 @@ type Event struct {
 	Took  time.Duration // of an end: since the start; of a wait
 	Err   error         // how it ended
 	Cause error         // of an end: why its context was cancelled, if it was
+	Echo  bool          // of an end: Err says no more than that
 	// Queued is, of an end, how long the handler had not begun; Joined is how long it had returned. They are
 	// known under observers that give values.
 	Queued, Joined time.Duration

@@ -1,7 +1,6 @@
 package otelambit
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -60,17 +59,11 @@ func outcomeOf(e *async.Event) outcome {
 			return heartbeat
 		}
 		return watchdog
-	case e.Cause != nil && !hasFailures(e.Err) && (errors.Is(e.Err, e.Cause) || errors.Is(e.Err, context.Canceled)):
+	case e.Echo:
 		return cancelled
 	default:
 		return failed
 	}
-}
-
-// hasFailures reports whether err is that of a scope in which something has failed, whatever has cancelled it.
-func hasFailures(err error) bool {
-	var all *async.ScopeError
-	return errors.As(err, &all) && len(all.Errors) > 0
 }
 
 // innermost returns what err wraps; of several errors the first.

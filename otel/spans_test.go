@@ -30,8 +30,12 @@ func TestOutcomes(t *testing.T) {
 		outcome string
 		cause   string
 	}{
-		"ok":        {task: func(context.Context) error { return nil }, status: codes.Unset, outcome: "ok"},
-		"error":     {task: func(context.Context) error { return fmt.Errorf("a: %w", errPlanted) }, status: codes.Error, typ: "*errors.errorString", outcome: "error"},
+		"ok":    {task: func(context.Context) error { return nil }, status: codes.Unset, outcome: "ok"},
+		"error": {task: func(context.Context) error { return fmt.Errorf("a: %w", errPlanted) }, status: codes.Error, typ: "*errors.errorString", outcome: "error"},
+		"error of its own scope": {task: func(ctx context.Context) error {
+			_, err := async.Start(ctx, func(context.Context) error { return errPlanted }, async.Name("child")).Wait(ctx)
+			return err
+		}, status: codes.Error, typ: "*errors.errorString", outcome: "error", cause: "*errors.errorString"},
 		"cancelled": {task: wait, cancel: true, status: codes.Unset, outcome: "cancelled", cause: "*errors.errorString"},
 		"timeout":   {task: wait, opts: []async.TaskOption{async.Timeout(time.Second)}, status: codes.Error, typ: "timeout", outcome: "timeout", cause: "*async.TimeoutError"},
 		"heartbeat": {task: wait, opts: []async.TaskOption{async.Heartbeat(time.Second)}, status: codes.Error, typ: "heartbeat", outcome: "heartbeat", cause: "*async.WatchdogError"},
@@ -76,7 +80,7 @@ func TestOutcomes(t *testing.T) {
 				} else {
 					require.Empty(t, s.Events())
 				}
-				require.Equal(t, map[string]int64{"of row": 1}, counts(b.metrics()["ambit.task.duration"], "ambit.task.outcome", row.outcome))
+				require.EqualValues(t, 1, counts(b.metrics()["ambit.task.duration"], "ambit.task.outcome", row.outcome)["of row"])
 			})
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime/pprof"
 	"runtime/trace"
-	"sync"
 
 	"github.com/ambit-go/ambit/async/internal/tree"
 	"github.com/ambit-go/ambit/async/picture"
@@ -31,17 +30,17 @@ import (
 // a scope with a name is a task of the trace, and a handler that was told to stop writes the type of the
 // cause to its log when it returns. Profile starts no trace and no profile.
 //
-// Every start in the scope costs about a microsecond more; without the option there is no cost.
+// Each task in the scope costs ten allocations and 270 bytes more, which are garbage when it has ended. Without the
+// option there is no cost.
 func Profile() ScopeOption {
-	p := new(profile)
+	p := &profile{labels: make(map[labelled]pprof.LabelSet)}
 	return scopeOption(func(s *tree.ScopeOptions) { s.Profile = &tree.Observer{Begin: p.begin} })
 }
 
 // A profile keeps the labels of the names that it has seen.
 type profile struct {
-	labels sync.Map // of pprof.LabelSet by labelled
-	mu     sync.Mutex
-	kept   int // guarded by mu
+	mu     tree.Mutex
+	labels map[labelled]pprof.LabelSet // guarded by mu
 }
 
 // labelled is what a set of labels is kept by.
@@ -77,19 +76,19 @@ func (p *profile) begin(ctx context.Context, e tree.Event) (context.Context, tre
 }
 
 func (p *profile) labelsOf(key labelled) pprof.LabelSet {
-	if set, ok := p.labels.Load(key); ok {
-		return set.(pprof.LabelSet)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	set, ok := p.labels[key]
+	if ok {
+		return set
 	}
 	labels := []string{"async.task", picture.Alike(key.task)}
 	if key.scope != "" {
 		labels = append(labels, "async.scope", picture.Alike(key.scope))
 	}
-	set := pprof.Labels(labels...)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.kept < mostLabels {
-		p.kept++
-		p.labels.Store(key, set)
+	set = pprof.Labels(labels...)
+	if len(p.labels) < mostLabels {
+		p.labels[key] = set
 	}
 	return set
 }

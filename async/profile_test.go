@@ -91,6 +91,23 @@ func TestProfileRestoresLabelsOfTheCaller(t *testing.T) {
 	}
 }
 
+// With two, one inside the other, the goroutine goes back to where it was, too.
+func TestProfileInAProfile(t *testing.T) {
+	require.NoError(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
+		return async.Scope(ctx, func(ctx context.Context) error {
+			before := labelsHere(t)
+			require.Contains(t, before, `"async.task":"inner"`)
+			err := async.Scope(ctx, func(context.Context) error {
+				require.Contains(t, labelsHere(t), `"async.task":"body"`)
+				return nil
+			}, async.Name("body"))
+			require.Equal(t, before, labelsHere(t))
+			return err
+		}, async.Profile(), async.Name("inner"))
+	}, async.Profile(), async.Name("outer")))
+	require.Empty(t, labelsHere(t))
+}
+
 // A goroutine of an executor has no label of the task that it has run.
 func TestProfileRestoresLabelsOfAnExecutor(t *testing.T) {
 	tasks, after := make(chan func()), make(chan string)

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -55,7 +56,7 @@ func HandlerReturned(t *Task) {
 		return
 	}
 	stop := t.Stopped()
-	for _, end := range g.ends {
+	for _, end := range slices.Backward(g.ends) { // each goes back to how the one before has left the goroutine
 		if end.Returned != nil {
 			end.Returned(stop)
 		}

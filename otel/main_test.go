@@ -73,7 +73,7 @@ func (b *backend) has(name string) bool {
 func attr(attrs []attribute.KeyValue, key string) string {
 	for _, a := range attrs {
 		if string(a.Key) == key {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""
@@ -106,7 +106,7 @@ func ints(data metricdata.Aggregation, key string) map[string]int64 {
 	}
 	for _, p := range all {
 		v, _ := p.Attributes.Value(attribute.Key(key))
-		points[v.Emit()] += p.Value
+		points[v.String()] += p.Value
 	}
 	return points
 }

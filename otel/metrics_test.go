@@ -21,9 +21,9 @@ import (
 func counts(data metricdata.Aggregation, key, value string) map[string]int64 {
 	points := make(map[string]int64)
 	for _, p := range data.(metricdata.Histogram[float64]).DataPoints {
-		if v, _ := p.Attributes.Value(attribute.Key(key)); v.Emit() == value {
+		if v, _ := p.Attributes.Value(attribute.Key(key)); v.String() == value {
 			name, _ := p.Attributes.Value("ambit.task.name")
-			points[name.Emit()] += int64(p.Count)
+			points[name.String()] += int64(p.Count)
 		}
 	}
 	return points
@@ -33,7 +33,7 @@ func sums(data metricdata.Aggregation) map[string]float64 {
 	points := make(map[string]float64)
 	for _, p := range data.(metricdata.Histogram[float64]).DataPoints {
 		name, _ := p.Attributes.Value("ambit.task.name")
-		points[name.Emit()] += p.Sum
+		points[name.String()] += p.Sum
 	}
 	return points
 }

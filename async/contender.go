@@ -71,7 +71,6 @@ func (k *contender[T]) discardValue() {
 
 // Unrun ends a contender that never ran.
 func (k *contender[T]) Unrun(v *tree.Verdict) {
-	tree.TellUnrun(&k.f.Task, v)
 	k.v = *v
 	k.leave()
 }

@@ -178,10 +178,7 @@ func (f *job[T]) EndRuns(exit tree.ExitKind, err error, valid bool) {
 }
 
 // Unrun settles a task that never ran.
-func (f *job[T]) Unrun(v *tree.Verdict) {
-	tree.TellUnrun(&f.f.Task, v)
-	f.f.Settle(v, false)
-}
+func (f *job[T]) Unrun(v *tree.Verdict) { f.f.Settle(v, false) }
 
 // offer decides what becomes of the value of a future with a discard hook, as
 // it is about to settle. It is discarded if a waiter was told something else

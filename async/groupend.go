@@ -42,7 +42,7 @@ func (g *grouping) report() {
 	waited := g.f.Settled() || g.f.AwaitedLocked()
 	g.f.Mu.Unlock()
 	g.s.Mu.Lock()
-	g.s.Alarm = nil
+	tree.SeldomLocked(&g.s).Alarm = nil
 	if waited || g.s.Ended {
 		g.s.Mu.Unlock()
 		return
@@ -120,10 +120,12 @@ func (g *grouping) CutOff(task string) {
 // the root: such a group may last as long as the process.
 func (g *grouping) FailedLocked() {
 	s := &g.s
-	if s.Task.Owner.Task.Kind != tree.KindRoot || s.Alarm != nil || s.Task == s.Home.Top {
+	if s.Task.Owner.Task.Kind != tree.KindRoot || s.Task == s.Home.Top {
 		return
 	}
-	s.Alarm = time.AfterFunc(tree.PanicPatience, g.report)
+	if r := tree.SeldomLocked(s); r.Alarm == nil {
+		r.Alarm = time.AfterFunc(tree.PanicPatience, g.report)
+	}
 }
 
 func init() { bridge.OpenTop = openTop }

@@ -2,17 +2,25 @@ package async
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/ambit-go/ambit/async/internal/tree"
+	"github.com/ambit-go/ambit/async/part"
 	"github.com/ambit-go/ambit/async/picture"
 )
 
-// This file is what observers are told. They are told by tree.TellStart, tree.TellEnd and tellPanic in failure.go.
+// This file is what observers are told. They are told by observing.go of package tree.
 
 // An Observer is told what happens in a scope; see [Observe]. It is called by
 // the goroutines of the tasks, possibly several at once, with no lock held.
 // A failure of an observer is an error of the scope.
+//
+// An Observer with a method
+//
+//	Kinds() []EventKind
+//
+// is told of those kinds, and of no others. Without one it is told of starts, ends and panics.
 type Observer interface {
 	Observe(Event)
 }
@@ -30,15 +38,18 @@ const (
 	EventStart EventKind = iota // a handler is about to run
 	EventEnd                    // a task is about to settle
 	EventPanic                  // a handler has panicked
-	// EventSkip and EventWait are told to observers with a method Enter only, see [Observe].
-	EventSkip // a task was cancelled before it ran
-	EventWait // a task has waited, for 1 ms or longer, for a future that is no part of it
+
+	// Only an observer that has a method Kinds is told of these. They cost a look at the clock or the stack.
+
+	EventQueued  // a task was started; it may have to wait for a slot, an executor, or its goroutine
+	EventSkipped // a task is about to settle whose handler was not called
+	EventWaited  // a task has waited for at least a millisecond: for a future, for time to pass, or in another package
 )
 
-// String returns start, end, panic, skip or wait.
-func (k EventKind) String() string {
-	return [...]string{"start", "end", "panic", "skip", "wait"}[k]
-}
+var kindNames = [...]string{"start", "end", "panic", "queued", "skipped", "waited"}
+
+// String returns start, end, panic, queued, skipped or waited.
+func (k EventKind) String() string { return kindNames[k] }
 
 // An Event is one thing that happened to a task.
 type Event struct {
@@ -50,22 +61,25 @@ type Event struct {
 	ID       picture.ID      // tells it from others of its name, in a Snapshot, too
 	Owner    picture.ID      // the task that it was started in; zero: none, it stands at the root
 	Ctx      context.Context // its context, with the values of the ctx that it was started with
-	On       context.Context // EventWait: the context of what it has waited for
-	Duration time.Duration   // EventEnd: since the start; EventWait: of the wait
-	Err      error           // EventEnd, EventPanic, EventSkip: how it ended
-	Cause    error           // EventEnd, EventSkip: why its context was cancelled, if it was
-	Echo     bool            // EventEnd: Err says only that something has told it to stop, because of Cause
-
-	// EventEnd, to an observer with a method Enter: how long the handler had not begun after the task was
-	// started, and how long ago it has returned, while what it has started went on.
-	Queued, Joined time.Duration
+	On       context.Context // EventWaited: the Ctx of what it has waited for, if that is a future
+	Queued   time.Duration   // EventStart, EventEnd, EventSkipped: how long it was on its way to its handler
+	Duration time.Duration   // EventEnd: since the start; EventWaited: how long it has waited
+	Joined   time.Duration   // EventEnd, to an observer with a method Enter: since the handler has returned
+	Err      error           // EventEnd, EventSkipped, EventPanic: how it ended
+	Cause    error           // EventEnd, EventSkipped: why its context was cancelled, if it was
+	Echo     bool            // EventEnd, EventSkipped: Err says only that something has told it to stop, because of Cause
+	PC       uintptr         // the call that has started it, as of runtime.Callers; 0 if no observer asks for EventQueued
+	Wait     *picture.Wait   // EventWaited: what it has waited for; its Part and Left are not set
 }
 
 func eventOf(e tree.Event) Event {
 	out := Event{
 		Kind: EventKind(e.Kind), Of: picture.Kind(e.Of.Kind.String()), Task: e.Task, Named: tree.IsNamed(e.Of),
 		Daemon: e.Of.IsDismissible(), ID: idOf(e.Of), Owner: idOf(e.Of.Owner.Task), Ctx: e.Of,
-		Duration: e.Took, Err: e.Err, Cause: e.Cause, Echo: e.Echo, Queued: e.Queued, Joined: e.Joined,
+		Queued: e.Queued, Duration: e.Took, Joined: e.Joined, Err: e.Err, Cause: e.Cause, Echo: e.Echo, PC: e.PC,
+	}
+	if out.Kind == EventWaited {
+		out.Wait = waitOf(&e)
 	}
 	if e.On != nil {
 		out.On = e.On
@@ -75,13 +89,41 @@ func eventOf(e tree.Event) Event {
 
 // observerOf returns o as the tree calls it.
 func observerOf(o Observer) *tree.Observer {
-	to := &tree.Observer{Tell: func(e tree.Event) { o.Observe(eventOf(e)) }}
+	to := &tree.Observer{Kinds: kindsOf(o), Tell: func(e tree.Event) { o.Observe(eventOf(e)) }}
 	if giver, gives := o.(interface {
 		Enter(ctx context.Context, e Event) context.Context
 	}); gives {
 		to.Enter = func(ctx context.Context, e tree.Event) context.Context { return giver.Enter(ctx, eventOf(e)) }
 	}
 	return to
+}
+
+func waitOf(e *tree.Event) *picture.Wait {
+	switch {
+	case e.On != nil:
+		return &picture.Wait{How: picture.WayAwait, On: idOf(e.On), Name: e.On.Name()}
+	case e.Text != "":
+		w := &picture.Wait{How: picture.WayPart, Text: e.Text}
+		if p, ok := e.Part.(part.Part); ok {
+			v := p.Look()
+			w.Name = strings.TrimSpace(v.Kind + " " + v.Name)
+		}
+		return w
+	default:
+		return &picture.Wait{How: picture.WaySleep}
+	}
+}
+
+// kindsOf returns the kinds of events that o is told of.
+func kindsOf(o Observer) (kinds tree.Kinds) {
+	asks, ok := o.(interface{ Kinds() []EventKind })
+	if !ok {
+		return tree.UsualKinds
+	}
+	for _, kind := range asks.Kinds() {
+		kinds = kinds.With(tree.EventKind(kind))
+	}
+	return kinds
 }
 
 func idOf(t *tree.Task) picture.ID {

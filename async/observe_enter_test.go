@@ -3,6 +3,7 @@ package async_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -137,6 +138,13 @@ func TestEnterRefusesForeignContexts(t *testing.T) {
 	}
 }
 
+// A kindGiver is an asker that gives tasks their names.
+type kindGiver struct{ asker }
+
+func (g *kindGiver) Enter(ctx context.Context, e async.Event) context.Context {
+	return context.WithValue(ctx, giverKey{}, "/"+e.Task)
+}
+
 // Two observers give both; the context is cancelled as ever.
 func TestEnterOfTwoObservers(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
@@ -167,52 +175,56 @@ func TestEnterOfTwoObservers(t *testing.T) {
 	})
 }
 
-// A task that was cancelled before it ran, and a wait of a millisecond or more for what is no part of the waiter, are told
-// to those that give values, and to no other.
-func TestEnterIsToldOfSkipsAndWaits(t *testing.T) {
+// An observer with both methods is told of what Kinds says, and gives values to each task. An event of a wait has the context of
+// what was waited for, with the values of that.
+func TestEnterBesideKinds(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		g := new(giver)
-		plain := func(e async.Event) { require.Less(t, e.Kind, async.EventSkip) }
-		_ = async.Scope(ctx, func(ctx context.Context) error {
-			slow := async.Start(ctx, func(context.Context) error { time.Sleep(time.Second); return nil }, async.Name("slow"))
+		g, plain := &kindGiver{asker: asker{kinds: []async.EventKind{async.EventEnd, async.EventWaited}}}, new(giver)
+		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
 			return async.Scope(ctx, func(ctx context.Context) error {
-				waits := async.Start(ctx, func(ctx context.Context) error {
-					own := async.Start(ctx, func(ctx context.Context) error { return async.Sleep(ctx, time.Second/2) }, async.Name("own"))
-					if _, err := own.Wait(ctx); err != nil {
-						return err
-					}
+				slow := async.Start(ctx, func(context.Context) error { time.Sleep(time.Second); return nil }, async.Name("slow"))
+				async.Go(ctx, func(ctx context.Context) error {
+					_ = async.Sleep(ctx, time.Second/2)
 					_, err := slow.Await(ctx, time.Minute)
 					return err
 				}, async.Name("waits"))
-				_, err := waits.Join(ctx)
-				async.Go(ctx, func(context.Context) error { time.Sleep(time.Second); return nil }) // lends nothing
-				queued := async.Start(ctx, func(context.Context) error { return nil }, async.Name("queued"))
-				queued.Cancel(errPlanted)
-				return err
-			}, async.Limit(1))
-		}, async.Observe(g), async.Observe(g))
-		_ = async.Scope(ctx, func(ctx context.Context) error { return nil }, async.Observe(async.ObserverFunc(plain)))
+				async.Go(ctx, func(context.Context) error { return nil }, async.Daemon())
+				return nil
+			}, async.Observe(plain))
+		}, async.Observe(g)))
+		waits := g.of(async.EventWaited, "waits")
+		require.Len(t, waits, 2)
+		require.Nil(t, waits[0].On)
+		require.Equal(t, "/slow", givenIn(waits[1].On))
+		require.Equal(t, g.of(async.EventEnd, "slow")[0].ID, waits[1].Wait.On)
+		require.Equal(t, time.Second/2, waits[1].Duration)
+		require.Len(t, g.all, 2+4, "waits and ends, no start")
+		for _, e := range plain.told {
+			require.LessOrEqual(t, e.Kind, async.EventEnd, "it has no Kinds")
+		}
+	})
+}
+
+// An event says for what its task was made, whether somebody has named it, and whether its owner waits for it.
+func TestEventsSayWhatATaskIs(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var mu sync.Mutex
 		var told []string
-		for _, e := range g.told {
-			switch e.Kind {
-			case async.EventSkip:
-				require.ErrorIs(t, e.Cause, errPlanted)
-				told = append(told, "skip "+e.Task)
-			case async.EventWait:
-				require.Equal(t, time.Second/2, e.Duration)
-				told = append(told, e.Kind.String()+" "+givenIn(e.Ctx)+" for "+givenIn(e.On))
-			case async.EventEnd:
-				require.False(t, e.Echo)
-				if e.Task == "waits" {
-					require.Equal(t, picture.KindFuture, e.Of)
-					require.True(t, e.Named)
-				}
+		_ = async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { return nil }, async.Daemon())
+			time.Sleep(time.Second)
+			async.Start(ctx, func(context.Context) error { return nil }, async.Name("named"))
+			time.Sleep(time.Second)
+			return async.Scope(ctx, func(context.Context) error { return nil })
+		}, async.Observe(async.ObserverFunc(func(e async.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			if e.Kind == async.EventEnd {
+				told = append(told, fmt.Sprint(e.Of, e.Named, e.Daemon))
 			}
-		}
-		require.Contains(t, told, "skip queued")
-		require.Contains(t, told, "wait /scope/waits for /slow")
-		for _, text := range told {
-			require.NotContains(t, text, "own")
-		}
+		})))
+		require.Equal(t, []string{
+			fmt.Sprint(picture.KindGo, false, true), fmt.Sprint(picture.KindFuture, true, false), fmt.Sprint(picture.KindScope, false, false),
+		}, told)
 	})
 }

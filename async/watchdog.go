@@ -149,7 +149,8 @@ func (h *heart) Start(s *tree.Scope) {
 	h.last.Store(int64(tree.Clock()))
 	s.Mu.Lock()
 	h.timer = time.AfterFunc(h.every, func() { h.listen(s) })
-	s.Timers = append(s.Timers, h.timer)
+	r := tree.SeldomLocked(s)
+	r.Timers = append(r.Timers, h.timer)
 	s.Mu.Unlock()
 }
 

@@ -45,7 +45,7 @@
 //
 // A flush of items of Add that fails also fails the scope, as a task of [async.Go] does:
 // with its error, its panic, or [async.ErrGoexit]. To try again is for flush itself to
-// do, with async.Poll for instance. The items are not lost. They come first in the
+// do, with [async.Retry] for instance. The items are not lost. They come first in the
 // next flush, which is the last one if the scope was cancelled.
 //
 // Items of Do are flushed once. The error of their flush is returned by the calls that

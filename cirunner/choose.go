@@ -17,8 +17,12 @@ import (
 
 	"github.com/ambit-go/ambit/cirunner/internal/exit"
 	"github.com/ambit-go/ambit/cirunner/internal/lint"
+	"github.com/ambit-go/ambit/cirunner/internal/mask"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline/parse"
 	"github.com/ambit-go/ambit/cirunner/internal/predefined"
+	"github.com/ambit-go/ambit/cirunner/internal/projectvars"
+	"github.com/ambit-go/ambit/cirunner/internal/remote"
 )
 
 // A choice is what the flags say about which jobs run: what kind of run it is, and
@@ -28,13 +32,19 @@ type choice struct {
 	set        assignments
 	only       names
 	includeDir string
+	includeGit string
+	inputs     assignments
 	strict     bool
 	dryRun     bool
 	caches     string
 	masked     names
+	variables  string // a file
+	protected  names
 	containers containers
 
-	run *predefined.Run // set by load
+	run     *predefined.Run   // set by load
+	project *projectvars.File // set by check; nil without
+	server  *remote.Server    // set by check; nil without
 }
 
 func (c *choice) define(flags *flag.FlagSet) {
@@ -44,9 +54,13 @@ func (c *choice) define(flags *flag.FlagSet) {
 	flags.Var(&c.set, "var", "set a variable, `NAME=value`, over those of the file and of jobs; may be repeated")
 	flags.Var(&c.only, "job", "run only the job of this `name`, with its needs; may be repeated")
 	flags.StringVar(&c.includeDir, "include-dir", "", "a `directory` with copies of what include takes from elsewhere")
+	flags.StringVar(&c.includeGit, "include-git", "", "the `address` of a git server from which include takes files of projects and components that have no copy, such as https://gitlab.com")
+	flags.Var(&c.inputs, "input", "give the file an input, `NAME=value`; may be repeated")
 	flags.BoolVar(&c.strict, "strict", false, "what the file says and cirunner passes over is an error")
 	flags.StringVar(&c.caches, "cache", "", "a `directory` in which the files of cache are kept from run to run")
 	flags.Var(&c.masked, "mask", "hide the value of the variable of this `name` in logs; may be repeated")
+	flags.StringVar(&c.variables, "variables", "", "a `file` of project variables, which only its owner may read")
+	flags.Var(&c.protected, "protected", "branches and tags of this `pattern` are protected, such as v*; may be repeated (default the default branch)")
 	c.containers.define(flags)
 	flags.BoolVar(&c.dryRun, "dry-run", false, "only print what would be run")
 }
@@ -58,7 +72,13 @@ func (c *choice) check() error {
 	if c.wish.Tag != "" && (c.wish.Branch != "" || c.wish.Merge != "") {
 		return exit.Usagef("-tag is instead of -branch and -mr")
 	}
-	return c.checkKind()
+	if err := c.checkKind(); err != nil {
+		return err
+	}
+	if c.includeGit != "" {
+		c.server = &remote.Server{Base: c.includeGit}
+	}
+	return c.readVariables()
 }
 
 // kinds are the variables that are set by another flag: with -var alone a run would be
@@ -81,11 +101,27 @@ func (c *choice) checkKind() error {
 	return nil
 }
 
+// readVariables reads the file of project variables, if there is one.
+func (c *choice) readVariables() (err error) {
+	if c.variables == "" {
+		return nil
+	}
+	if c.project, err = projectvars.Read(c.variables); err != nil {
+		return exit.Usagef("-variables %v", err)
+	}
+	return nil
+}
+
 // options returns how a file of a project is read.
-func (c *choice) options(ctx context.Context, dir string) pipeline.Options {
+func (c *choice) options(ctx context.Context, dir string) parse.Options {
 	c.run = predefined.New(ctx, dir, c.wish)
-	return pipeline.Options{
+	c.run.Protect(c.protected)
+	protected := c.run.Variables["CI_COMMIT_REF_PROTECTED"] == "true"
+	return parse.Options{
+		Projects: c.projects(ctx), Inputs: c.inputs,
 		Dir: dir, IncludeDir: c.includeDir, Strict: c.strict, Cache: c.caches != "", Containers: !c.containers.host,
+		Project:   func(environment string) []pipeline.Variable { return c.project.For(protected, environment) },
+		Elsewhere: func(name string) bool { _, there := os.LookupEnv(name); return there },
 		Variables: c.run.Variables, Set: c.set, Changed: c.run.Changed, HasCommit: c.run.HasCommit, Files: c.run.Files,
 	}
 }
@@ -97,6 +133,7 @@ func (o *options) load(ctx context.Context, args []string, out io.Writer) (*pipe
 		return nil, err
 	}
 	options := o.readOptions(ctx)
+	defer func() { _ = o.choice.server.Close() }()
 	if target := o.choice.wish.Merge; target != "" && !o.choice.run.HasCommit(target) {
 		return nil, exit.Usagef("-mr %s: git knows no such branch", target) // everything would count as changed
 	}
@@ -106,7 +143,7 @@ func (o *options) load(ctx context.Context, args []string, out io.Writer) (*pipe
 	case errors.Is(err, fs.ErrNotExist) && len(args) == 0:
 		return nil, exit.Usagef("there is no %s, here or at the root of a repository around; name a file, or the directory of the project with -C", file)
 	case errors.As(err, &found):
-		return nil, &exit.Error{Err: fmt.Errorf("this is no pipeline:\n%s", found.Detail())}
+		return nil, &exit.Error{Err: fmt.Errorf("this is no pipeline:\n%s", mask.Text(found.Detail(), o.choice.project.Secrets()))}
 	case err != nil:
 		return nil, &exit.Error{Err: err}
 	}
@@ -139,7 +176,7 @@ func (o *options) file(args []string) (string, error) {
 	return filepath.Join(root, defaultFile), nil
 }
 
-func (o *options) readOptions(ctx context.Context) pipeline.Options {
+func (o *options) readOptions(ctx context.Context) parse.Options {
 	return o.choice.options(ctx, o.dir)
 }
 
@@ -204,7 +241,8 @@ func (o *options) list(ctx context.Context, args []string, out io.Writer) error 
 // lint checks files. Local includes are those of the repository that a file is
 // in, or of its directory.
 func (o *options) lint(ctx context.Context, files []string, out io.Writer) error {
-	return lint.Run(files, func(file string) pipeline.Options {
+	defer func() { _ = o.choice.server.Close() }()
+	return lint.Run(files, func(file string) parse.Options {
 		return o.choice.options(ctx, projectOf(file))
 	}, out)
 }

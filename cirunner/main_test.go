@@ -16,7 +16,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/cirunner/internal/scripttest"
-	"github.com/ambit-go/ambit/internal/clitest"
+	"github.com/ambit-go/ambit/clitest"
 )
 
 func TestMain(m *testing.M) { scripttest.Main(m, map[string]func(){"cirunner": main}, removePodman) }

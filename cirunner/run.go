@@ -95,6 +95,7 @@ func (s *session) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	_ = workdir.Adopt() // without it only a process that has cleared its environment gets away
 	s.work = work
 	failed := s.pipeline(ctx, heard, stale)
 	stopped := context.Cause(ctx)
@@ -239,7 +240,7 @@ func (s *session) tell(stopped, failed error) error {
 func (s *session) page(stopped error, took time.Duration) report.Page {
 	p := report.Page{
 		Name: filepath.Base(s.p.File), Begin: s.begin, Took: took,
-		Stages: s.p.Stages, Jobs: s.jobs, Logs: s.logs,
+		Stages: s.p.Stages, Jobs: s.jobs, Logs: s.logs, Facts: facts(s.o.choice.run.Variables),
 	}
 	if stopped != nil && (report.Left(s.jobs) || !isSignal(stopped)) {
 		p.Stopped = stopped.Error()

@@ -202,10 +202,16 @@ func (q *Queue[K, T]) addLocked(e *entry[K, T], err error, d time.Duration, t *t
 
 // canFind reports whether a map can find key again: it is comparable, and equal
 // to itself.
-func (q *Queue[K, T]) canFind(key K) (ok bool) {
+func (q *Queue[K, T]) canFind(key K) bool {
 	if q.keyMayPanic {
-		defer func() { _ = recover() }() // then ok is false
+		return comparesAsEqual(key)
 	}
+	return key == key
+}
+
+// comparesAsEqual reports whether key is equal to itself, where that may panic.
+func comparesAsEqual[K comparable](key K) (ok bool) {
+	defer func() { _ = recover() }() // then ok is false
 	return key == key
 }
 

@@ -19,7 +19,7 @@
 //	cancelled by something else                  Unset                                      cancelled
 //	its own Timeout, Heartbeat, Watch            Error    timeout, heartbeat, watchdog      the same
 //	a panic, Goexit                              Error    panic, goexit                     the same
-//	cancelled before it ran                      no span                                    skipped, counted
+//	cancelled, or refused, before it ran         no span                                    skipped, counted
 //
 // A span has the attributes ambit.task.id, ambit.task.kind, ambit.task.queue.duration in seconds, and ambit.task.cause, the type of
 // the cause if it was told to stop. A panic is an event "exception" with the stack; an event "returned" says when the

@@ -34,7 +34,7 @@ func (m *meters) open(t *Telemetry) error {
 	m.panics, errs[3] = meter.Int64Counter("ambit.task.panics", metric.WithUnit("{panic}"),
 		metric.WithDescription("Panics of handlers."))
 	m.skipped, errs[4] = meter.Int64Counter("ambit.task.skipped", metric.WithUnit("{task}"),
-		metric.WithDescription("Tasks that were cancelled before they ran."))
+		metric.WithDescription("Tasks that never ran: cancelled before, or refused by their executor."))
 	errs[5] = m.gauges.open(t, meter, &m.registration)
 	return errors.Join(errs[:]...)
 }

@@ -182,15 +182,23 @@ func (t *Telemetry) textOf(err error) string {
 	return err.Error()
 }
 
-// waited links the span of a task that has waited to that of the future. One that is around the task is known
-// to whoever sees the trace.
+// waited links the span of a task that has waited to that of the future. One that is around the task, or inside it,
+// is known to whoever sees the trace.
 func waited(e *async.Event) {
+	if e.On == nil {
+		return
+	}
 	span, on := trace.SpanFromContext(e.Ctx), trace.SpanContextFromContext(e.On)
 	if !on.IsValid() || on.Equal(span.SpanContext()) {
 		return
 	}
 	for x := entryOf(e.Ctx); x != nil; x = x.up {
 		if x.span != nil && x.span.SpanContext().Equal(on) {
+			return
+		}
+	}
+	for x := entryOf(e.On); x != nil; x = x.up {
+		if x.id == e.ID {
 			return
 		}
 	}

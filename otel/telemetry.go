@@ -54,6 +54,11 @@ func (t *Telemetry) Shutdown(context.Context) error {
 	return t.meters.close()
 }
 
+// Kinds are those that t is to be told of, beside starts: see [async.Observer].
+func (t *Telemetry) Kinds() []async.EventKind {
+	return []async.EventKind{async.EventEnd, async.EventPanic, async.EventSkipped, async.EventWaited}
+}
+
 // Observe makes of e what is to be made of it.
 func (t *Telemetry) Observe(e async.Event) {
 	name := t.names.of(e.Task)
@@ -66,9 +71,9 @@ func (t *Telemetry) Observe(e async.Event) {
 	case async.EventPanic:
 		t.panics.Add(ctx, 1, named(name))
 		t.panicked(&e)
-	case async.EventSkip:
+	case async.EventSkipped:
 		t.skipped.Add(ctx, 1, named(name))
-	case async.EventWait:
+	case async.EventWaited:
 		waited(&e)
 	}
 }

@@ -48,8 +48,9 @@
 // This needs process groups, which only Unix has; elsewhere Run returns an error
 // that matches [errors.ErrUnsupported]. To start a program may block in the
 // system, on a file system that hangs, say: ctx does not end that. Before Linux
-// 6.9, and on other systems, a signal goes by the number of the group; see the
-// source for what that could mean.
+// 6.9, and on other systems, a signal goes by the number of the group: it could meet
+// a stranger if between two looks at the group, at most 100 ms apart, all of it ended
+// and the system gave its number to another.
 //
 // The stages are those of the process packages of CI runners, of systemd's
 // KillMode and TimeoutStopSec, and of timeout(1) with its -k.

@@ -21,7 +21,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
-	"github.com/ambit-go/ambit/internal/clitest"
+	"github.com/ambit-go/ambit/clitest"
 )
 
 // This file tests Run together with the functions and options of package async.

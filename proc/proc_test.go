@@ -20,7 +20,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
-	"github.com/ambit-go/ambit/internal/clitest"
+	"github.com/ambit-go/ambit/clitest"
 )
 
 // hang bounds what must not hang. No test takes as long as that.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
-	"github.com/ambit-go/ambit/internal/clitest"
+	"github.com/ambit-go/ambit/clitest"
 )
 
 func TestAStopNeverMasksTheStatus(t *testing.T) {

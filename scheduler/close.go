@@ -73,7 +73,7 @@ func (w *ExecutorWorker) startDraining() (before error) {
 	w.q.dropPeriodic(a.outcome, a.addLocked)
 	w.refuseLocked(&a)
 	a.wake = w.life.wake(w.q.length)
-	w.unlock(a)
+	w.unlock(&a)
 	return before
 }
 
@@ -132,5 +132,5 @@ func (w *ExecutorWorker) refused(err error) {
 	w.life.depart(0) // nobody will look at it
 	a.ended = w.noteIdleLocked()
 	a.wake = w.admitBlockedLocked(admits)
-	w.unlock(a)
+	w.unlock(&a)
 }

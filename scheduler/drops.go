@@ -27,8 +27,11 @@ func (d *drops) addLocked(n *node) {
 		return
 	}
 	n.forget()
-	one := drop{n.future, n.ctx.Swap(nil)}
+	one := drop{future: n.future}
 	n.future = nil
+	if n.ctx.Load() != nil { // most have none, and then nothing need be written
+		one.ctx = n.ctx.Swap(nil)
+	}
 	if one.future != nil || one.ctx != nil || d.o.observer != nil {
 		d.watched = append(d.watched, one)
 	}

@@ -176,31 +176,40 @@ func (w *ExecutorWorker) schedule(what string, n *node, now time.Duration) (Task
 // admit is called with w.mu held, which it unlocks, and accepts n if there is
 // room. Otherwise it does what the options say.
 func (w *ExecutorWorker) admit(n *node) error {
-	a := w.dropping(Rejected, ErrFull)
 	// Pending tasks are counted only if there is a limit: that takes longer than all else.
 	if w.room.most > 0 && w.room.isFull(w.q.pending()) {
-		switch w.room.full {
-		case Block:
-			call := w.room.wait(n)
-			w.mu.Unlock()
-			return <-call.answer
-		case Fail:
-			w.mu.Unlock()
-			return ErrFull
-		case DropNewest:
-			w.acceptLocked(n)
-			n.claim(Rejected)
-			a.addLocked(n)
-			w.q.count(n)
-			w.unlock(a)
-			return nil
-		case DropOldest:
-			w.q.dropOldest(Rejected, a.addLocked)
-			w.armLocked() // it may have been delayed
-		}
+		return w.admitFull(n)
 	}
-	a.wake = w.enqueueLocked(n)
-	w.unlock(a)
+	wake := w.enqueueLocked(n)
+	w.mu.Unlock()
+	if wake {
+		w.d.makeReady(&w.seat)
+	}
+	return nil
+}
+
+// admitFull is admit where there is no room.
+func (w *ExecutorWorker) admitFull(n *node) error {
+	a := w.dropping(Rejected, ErrFull)
+	switch w.room.full {
+	case Block:
+		call := w.room.wait(n)
+		w.mu.Unlock()
+		return <-call.answer
+	case Fail:
+		w.mu.Unlock()
+		return ErrFull
+	case DropNewest:
+		w.acceptLocked(n)
+		n.claim(Rejected)
+		a.addLocked(n)
+		w.q.count(n)
+	case DropOldest:
+		w.q.dropOldest(Rejected, a.addLocked)
+		w.armLocked() // it may have been delayed
+		a.wake = w.enqueueLocked(n)
+	}
+	w.unlock(&a)
 	return nil
 }
 

@@ -58,7 +58,7 @@ func (w *ExecutorWorker) timerFires() {
 	w.armLocked()
 	a := w.dropping(Cancelled, nil) // nothing is
 	a.wake = w.life.wake(w.q.length)
-	w.unlock(a)
+	w.unlock(&a)
 }
 
 // queueDueLocked moves what is due to the end of the queue. A timer is late:

@@ -17,9 +17,11 @@ func (w *ExecutorWorker) dropping(outcome State, cause error) afterwards {
 }
 
 // unlock unlocks w.mu and does what a says.
-func (w *ExecutorWorker) unlock(a afterwards) {
+func (w *ExecutorWorker) unlock(a *afterwards) {
 	w.mu.Unlock()
-	w.afterwards(&a)
+	if a.wake || a.ended || a.undone || len(a.watched) > 0 { // measured: most often there is nothing
+		w.afterwards(a)
+	}
 }
 
 // afterwards does what a says.
@@ -63,7 +65,7 @@ func (w *ExecutorWorker) cancel(n *node, cause error) bool {
 	}
 	a.wake = w.admitBlockedLocked(admits)
 	a.ended = w.noteIdleLocked()
-	w.unlock(a)
+	w.unlock(&a)
 	return true
 }
 
@@ -102,6 +104,6 @@ func (w *ExecutorWorker) CancelPending() int {
 	w.armLocked()
 	a.wake = w.admitBlockedLocked(admits)
 	a.ended = w.noteIdleLocked()
-	w.unlock(a)
+	w.unlock(&a)
 	return count
 }

@@ -71,8 +71,9 @@
 // more than that, as "12 rows were not written: context canceled" does, [Main] writes that
 // on a line to the standard error, and the exit status is what it would have been. With
 // [async.Restart] among its Options a service is run again after a failure, from the
-// moment on at which it was ready; one that fails before is not: a
-// program that cannot start says so at once.
+// moment on at which it was ready, until its turn to stop has come; one that fails before is not:
+// a program that cannot start says so at once. If it has a Drain and waits to be run again when its
+// turn comes, it is run once more, at once, and drained: what it has accepted is not lost.
 //
 // # Testing
 //

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"runtime/debug"
@@ -26,7 +27,10 @@ func Log(l *slog.Logger) Option {
 
 // An unreturned is a call of Run that has not returned: it has panicked, or called Goexit. What it panicked with is known
 // to the task: to recover it here would change the stack that others are told.
-type unreturned struct{ stack []byte }
+type unreturned struct {
+	stack []byte
+	text  string // how the task has ended by it, if it has
+}
 
 func (u *unreturned) Error() string { return "it has not returned" }
 
@@ -34,7 +38,7 @@ func (u *unreturned) Error() string { return "it has not returned" }
 // way up.
 func (m *member) noteFailure(returned bool, err error) {
 	if !returned {
-		err = &unreturned{debug.Stack()}
+		err = &unreturned{stack: debug.Stack()}
 	}
 	m.set.mu.Lock()
 	defer m.set.mu.Unlock()
@@ -53,7 +57,7 @@ func (m *member) logRestart() {
 	}
 	level, text, stack := slog.LevelWarn, textOf(failed), []byte(nil)
 	if u, ok := failed.(*unreturned); ok {
-		level, text, stack = slog.LevelError, m.lastFailure(), u.stack
+		level, text, stack = slog.LevelError, cmp.Or(u.text, m.lastFailure()), u.stack
 	}
 	attrs := []slog.Attr{slog.String("service", m.svc.Name), slog.Int("call", calls+1), slog.String("err", text)}
 	if stack != nil {

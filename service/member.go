@@ -23,6 +23,8 @@ type member struct {
 	ended   bool                    // run has settled, and its outcome was looked at
 	drained bool                    // as ended, of drain
 	failed  bool                    // state.early was looked at
+	again   bool                    // its turn to stop came between two calls of Run: one more is to be made, and drained
+	told    bool                    // it was told to stop: drain was started, or ctx cancelled for good
 
 	// turn is closed by the supervisor when the service is told to stop, by whichever
 	// means: for a Run in it that does not hear of the cancellation of ctx.
@@ -37,7 +39,8 @@ const drainSuffix = ": drain"
 // A state is what other goroutines than the supervisor's say of a service, or ask.
 type state struct {
 	all   *async.Group // what the service is: own, and drain; nil before the start
-	since time.Time    // when the service was told to stop; the zero time before
+	since time.Time    // when the turn of the service to stop came; the zero time before
+	again bool         // Run may be called although that has come
 	over  bool         // nothing of all is left
 
 	called    bool  // Run was called at least once
@@ -64,7 +67,7 @@ func memberOf(ctx context.Context) *member {
 	return m
 }
 
-var errNotRetried = errors.New("service: failed before it was ready, or while it was drained")
+var errNotRetried = errors.New("service: failed before it was ready, or when it was to stop")
 
 // call is the handler of the task of m. Under async.Restart it is called again
 // and again.
@@ -97,18 +100,20 @@ func (m *member) callDrain(ctx context.Context) error {
 	return err
 }
 
-// enter notes that Run is about to be called; false if it is not to be, because
-// the drain has begun.
+// enter notes that Run is about to be called. It is false if that is not to be: the drain has begun
+// before the first call, or the turn of the service to stop has come before another one.
 func (m *member) enter() bool {
 	m.logRestart()
 	m.set.mu.Lock()
 	defer m.set.mu.Unlock()
-	if m.set.draining {
+	st := &m.state
+	if !st.called && m.set.draining || st.called && !st.since.IsZero() && !st.again {
 		return false
 	}
-	m.state.called, m.state.running = true, true
-	m.state.calls++
-	m.state.setReady(m.svc.Startup == 0)
+	st.called, st.running = true, true
+	st.calls++
+	st.setReady(m.svc.Startup == 0)
+	m.set.notify() // who has to drain it waits for that
 	return true
 }
 
@@ -125,7 +130,7 @@ func (m *member) leave(returned bool, err error) (retry bool) {
 	if st.early == nil {
 		st.order = m.set.nextLocked()
 	}
-	return st.everReady && !m.set.draining
+	return st.everReady && st.since.IsZero()
 }
 
 func (st *state) setReady(ready bool) {
@@ -188,6 +193,10 @@ func (m *member) wasReady() bool {
 	now := m.now()
 	return now.everReady || m.doneWell(now)
 }
+
+// paused reports whether the service waits to be run again. From its turn to stop on nobody else
+// changes that.
+func (st *state) paused() bool { return st.everReady && !st.running && !st.returned }
 
 // doneWell reports whether m has ended, and that counts as ready.
 func (m *member) doneWell(now state) bool { return now.returned && m.svc.MayEnd }

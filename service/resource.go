@@ -26,9 +26,10 @@ func Resource(name string, open func(ctx context.Context) error) Service {
 		panic("service: Resource with a nil function: pass what opens " + name)
 	}
 	return Service{
-		Name:    name,
-		Startup: Forever,
-		Drain:   func(context.Context) error { return nil }, // ctx lives on, and Run sees the turn
+		Name:     name,
+		Startup:  Forever,
+		reopened: true,
+		Drain:    func(context.Context) error { return nil }, // ctx lives on, and Run sees the turn
 		Run: func(ctx context.Context) error {
 			if err := open(ctx); err != nil {
 				return err

@@ -3,7 +3,9 @@ package service_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -143,33 +145,115 @@ func TestTooManyFailuresEndAll(t *testing.T) {
 	})
 }
 
-// The drain begins while a service waits to be run again: that it had failed before
-// is no failure of the program, and it is not run again.
+// The turn of a service to stop comes while it waits to be run again. Without a Drain there is
+// nothing to do: that it had failed before is no failure of the program, and it is not run again.
+func TestAStopBetweenTwoRuns(t *testing.T) {
+	for name, fail := range failures {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
+				begun, runs := time.Now(), 0
+				s := supervised(0, func(context.Context) error {
+					runs++
+					fail()
+					return errPlanted
+				})
+				s.Options = []async.TaskOption{async.Restart(async.RestartPolicy{Interval: async.Every(time.Hour)})}
+				time.AfterFunc(time.Second, func() { stop(errStop) })
+				require.NoError(t, service.Run(ctx, []service.Service{s}))
+				assert.Equal(t, time.Second, time.Since(begun), "the wait is over at once")
+				assert.Equal(t, 1, runs)
+			})
+		})
+	}
+}
+
+// With a Drain it is run again at once and drained, for something may wait for it. If it fails once more, that is told.
 func TestADrainBetweenTwoRuns(t *testing.T) {
 	for name, fail := range failures {
-		for kind, drain := range map[string]func(context.Context) error{
-			"": nil,
-			" with a Drain": func(context.Context) error {
-				panic("there is nothing to drain")
-			},
-		} {
-			t.Run(name+kind, func(t *testing.T) {
-				inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
-					begun, runs := time.Now(), 0
-					s := supervised(0, func(context.Context) error {
-						runs++
+		for _, startup := range []time.Duration{0, service.Forever} {
+			for _, well := range []bool{true, false} {
+				t.Run(fmt.Sprint(name, ", ready at once ", startup == 0, ", ends well ", well), func(t *testing.T) {
+					inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
+						begun, left := time.Now(), 10
+						err := drainedAgain(ctx, stop, startup, fail, well, &left)
+						assert.Equal(t, time.Second+time.Minute, time.Since(begun), "the wait is over at once; a minute is what it takes to be ready")
+						if well {
+							require.NoError(t, err)
+							assert.Zero(t, left)
+							return
+						}
+						require.ErrorContains(t, err, "service worker")
+						assert.Equal(t, 7, left, "of the first run")
+					})
+				})
+			}
+		}
+	}
+}
+
+// drainedAgain runs a worker that takes three of what is left and fails, and has to wait for an hour then.
+// It is told to stop after a second.
+func drainedAgain(ctx context.Context, stop context.CancelCauseFunc, startup time.Duration, fail func(), well bool, left *int) (err error) {
+	runs, quit := 0, make(chan struct{})
+	s := supervised(startup, func(ctx context.Context) error {
+		if runs++; runs == 1 {
+			service.Ready(ctx)
+			*left -= 3
+			fail()
+			return errPlanted
+		}
+		if time.Sleep(time.Minute); !well {
+			fail()
+			return errPlanted
+		}
+		service.Ready(ctx)
+		<-quit
+		*left = 0
+		return nil
+	})
+	s.Drain = func(context.Context) error { close(quit); return nil }
+	if !well {
+		s.Drain = func(context.Context) error { return nil }
+	}
+	s.Options = []async.TaskOption{async.Restart(async.RestartPolicy{Interval: async.Every(time.Hour)})}
+	time.AfterFunc(time.Second, func() { stop(errStop) })
+	defer func() {
+		if p, ok := recover().(*async.PanicError); ok {
+			err = p
+		}
+	}()
+	return service.Run(ctx, []service.Service{s}, service.Grace(time.Hour))
+}
+
+// What a service stands on is run again while that drains: its own turn has not come.
+func TestAFailureBeforeTheTurnOfAServiceIsRetried(t *testing.T) {
+	for name, fail := range failures {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
+				var served atomic.Int32
+				runs, quit := 0, make(chan struct{})
+				behind := supervised(0, func(ctx context.Context) error {
+					if runs++; runs == 1 {
+						<-service.Draining(ctx)
 						fail()
 						return errPlanted
-					})
-					s.Drain = drain
-					s.Options = []async.TaskOption{async.Restart(async.RestartPolicy{Interval: async.Every(time.Hour)})}
-					time.AfterFunc(time.Second, func() { stop(errStop) })
-					require.NoError(t, service.Run(ctx, []service.Service{s}))
-					assert.Equal(t, time.Second, time.Since(begun), "the wait is over at once")
-					assert.Equal(t, 1, runs)
+					}
+					time.Sleep(time.Minute)
+					served.Add(1)
+					<-quit
+					return nil
 				})
+				behind.Drain = func(context.Context) error { close(quit); return nil }
+				front := service.Service{Name: "front", Run: await, Drain: func(ctx context.Context) error {
+					time.Sleep(time.Hour / 2)
+					assert.EqualValues(t, 1, served.Load())
+					return errors.New("planted: so that front is cancelled")
+				}}
+				time.AfterFunc(time.Second, func() { stop(errStop) })
+				require.ErrorContains(t, service.Run(ctx, []service.Service{behind, front}, service.Grace(time.Hour)), "planted: so that")
+				assert.Equal(t, 2, runs)
 			})
-		}
+		})
 	}
 }
 

@@ -168,6 +168,12 @@ func (s *set) start() {
 
 // launch starts m.
 func (s *set) launch(m *member) {
+	s.call(m)
+	s.launched++
+}
+
+// call starts the task of m.
+func (s *set) call(m *member) {
 	m.ctx, m.cancel = context.WithCancelCause(context.WithValue(s.scope, memberKey{}, m))
 	opts := append([]async.TaskOption{async.Name(m.label)}, m.svc.Options...)
 	all := async.NewGroup(m.ctx, async.Name(m.label))
@@ -177,7 +183,6 @@ func (s *set) launch(m *member) {
 	// A group of its own, so that a Leader among the options ends no other service.
 	m.own = async.NewGroup(all.Context(), async.Name(m.label))
 	m.run = async.Start(m.own.Context(), m.call, opts...)
-	s.launched++
 }
 
 // awaitReady waits until m is ready, and fails m if that takes too long.
@@ -203,8 +208,8 @@ func (s *set) drain() {
 		if s.mustCut() { // level 2 has come first: how fast m would end does not decide
 			return
 		}
-		s.stop(m)
-		if !s.wait(grace, m.over) {
+		m.itsTurn()
+		if !s.wait(grace, func() bool { return s.stop(m) }) {
 			return
 		}
 	}
@@ -234,18 +239,40 @@ func (s *set) pass(d time.Duration) bool {
 	return s.wait(timer.C, s.over) || !s.mustCut()
 }
 
-// stop tells m to drain.
-func (s *set) stop(m *member) {
-	m.itsTurn()
+// stop tells m, whose turn has come, to drain, as soon as it can, and reports whether nothing
+// of it is left. It is asked after every change.
+func (s *set) stop(m *member) (over bool) {
 	now := m.now()
 	switch {
-	case m.ended:
+	case m.ended || m.told || m.again:
 	case m.svc.Drain != nil && now.returned: // with something left that it does not drop
 	case m.svc.Drain != nil && now.ready:
+		m.told = true
 		m.drain = async.Start(now.all.Context(), m.callDrain, async.Name(m.label+drainSuffix))
+	case m.svc.Drain != nil && now.paused() && !now.again && !m.svc.reopened:
+		m.again = true
+		m.cancel(s.cause()) // the pause is over; see runAgain
+	case m.svc.Drain != nil && now.everReady && (now.running || now.again): // it will be ready again, or fail
 	default:
+		m.told = true
 		m.cancel(s.cause())
 	}
+	return m.over()
+}
+
+// runAgain starts m once more, to be drained: it has failed, and its turn to stop came before it was
+// run again. What it had accepted may wait for it.
+func (s *set) runAgain(m *member) {
+	_, err, _ := m.run.Result()
+	m.end()
+	s.mu.Lock()
+	if u, ok := m.state.failed.(*unreturned); ok && err != nil {
+		u.text = textOf(err)
+	}
+	m.state.over, m.state.again = false, true
+	s.mu.Unlock()
+	m.again = false
+	s.call(m)
 }
 
 // cutShort is level 2, if anything is left of level 1. When it returns, what is

@@ -135,6 +135,10 @@ func (s *set) collect() {
 func (s *set) ends() (ends []end) {
 	for _, m := range s.members[:s.launched] {
 		if !m.ended && m.run.State() == async.StateDone {
+			if m.again && s.cut == nil && !s.mustCut() {
+				s.runAgain(m)
+				continue
+			}
 			m.ended = true
 			ends = append(ends, end{m, m.outcome(), m.now().order, endOfRun})
 		}

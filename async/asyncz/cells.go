@@ -31,6 +31,7 @@ func (c *chooser) cells(n *picture.Node) *cells {
 			break
 		}
 		if w := c.wait(n, &n.Waits[i]); w != (waitCell{}) {
+			w.Age = c.waitedFor(n.ID, &n.Waits[i])
 			out.Waits = append(out.Waits, w)
 		}
 	}
@@ -38,6 +39,15 @@ func (c *chooser) cells(n *picture.Node) *cells {
 }
 
 const mostWaits = 4
+
+// waitedFor says for how long the page has seen a wait at each look; "" if that is less than a second.
+func (c *chooser) waitedFor(id picture.ID, w *picture.Wait) string {
+	since := c.known.waits(waitKey{id, w.How, w.Mark})
+	if w.Mark == 0 || since.IsZero() || c.pic.At.Sub(since) < time.Second {
+		return ""
+	}
+	return "≥" + short(c.pic.At.Sub(since))
+}
 
 // wait says what task n waits for; nothing if the state of n says that.
 func (c *chooser) wait(n *picture.Node, w *picture.Wait) (out waitCell) {

@@ -18,7 +18,8 @@
 //	?open=4.2,7.1  tasks that are unfolded although they have no problem; open=all
 //	?alike=all     tasks that are alike are shown each for itself
 //	?stacks=1      adds stacks of stragglers and of those that hold full limits
-//	?format=trace  the time line of a recorder, see [Recorder]; ?format=recording what it has
+//	?span=10s      how much the time line of a recorder shows: also 10m and all, the last minute by default
+//	?format=trace  that time line for ui.perfetto.dev, see [Recorder]; ?format=recording what the recorder has
 //	?still=1       does not renew itself; ?format=saved is that to be kept as a file
 //
 // # What it costs

@@ -64,6 +64,33 @@ type sample struct {
 	live int
 }
 
+// A waitKey tells one wait from another.
+type waitKey struct {
+	by   picture.ID
+	how  picture.Way
+	mark uint64
+}
+
+// waits returns when each wait of pic was seen first by a look, without a gap.
+func (p *Page) waits(pic *picture.Tree) map[waitKey]time.Time {
+	since := make(map[waitKey]time.Time)
+	for i := range pic.Nodes {
+		n := &pic.Nodes[i]
+		for _, w := range n.Waits {
+			if w.Mark == 0 {
+				continue
+			}
+			key := waitKey{n.ID, w.How, w.Mark}
+			first, known := p.waited[key]
+			if !known {
+				first = pic.At
+			}
+			since[key] = first
+		}
+	}
+	return since
+}
+
 // note keeps what will be asked for when the picture is gone.
 func (p *Page) note(pic *picture.Tree) {
 	p.mu.Lock()
@@ -83,7 +110,10 @@ func (p *Page) note(pic *picture.Tree) {
 	for i := range pic.Problems {
 		keep(problemKey{pic.Problems[i].Kind, pic.Problems[i].Node})
 	}
-	p.first = first
+	p.first, p.waited = first, p.waits(pic)
+	if p.rec != nil {
+		p.recorded = p.recordingOf(pic)
+	}
 	if n := len(p.past); n == 0 || pic.At.Sub(p.past[n-1].at) >= each {
 		p.past = append(p.past, sample{pic.At, pic.Live})
 	}
@@ -110,6 +140,7 @@ func keyOfRing(r *picture.Ring) problemKey {
 type known struct {
 	ages  func(id picture.ID) age
 	since func(key problemKey) time.Time
+	waits func(key waitKey) time.Time
 	past  []sample
 }
 
@@ -121,11 +152,16 @@ func (p *Page) known(pic *picture.Tree) known {
 	for i := range pic.Nodes {
 		id := pic.Nodes[i].ID
 		ids[id] = p.ages.of(id, pic.At)
+		if begun := pic.Nodes[i].Begun; !begun.IsZero() { // a recorder, or another observer, had it timed
+			exact := max(pic.At.Sub(begun), 1)
+			ids[id] = age{exact, exact}
+		}
 	}
-	first := p.first // never changed, only replaced
+	first, waited := p.first, p.waited // never changed, only replaced
 	return known{
 		ages:  func(id picture.ID) age { return ids[id] },
 		since: func(key problemKey) time.Time { return first[key] },
+		waits: func(key waitKey) time.Time { return waited[key] },
 		past:  append([]sample(nil), p.past...),
 	}
 }

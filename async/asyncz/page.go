@@ -29,6 +29,9 @@ type Page struct {
 	ages  ages
 	first map[problemKey]time.Time // when a problem that is still there was seen first
 	past  []sample                 // the oldest first
+	// waited is when a wait that goes on was seen first.
+	waited   map[waitKey]time.Time
+	recorded *record.Recording // as of the last look; nil without a recorder. Never changed, only replaced
 }
 
 // A pageLink leads to another page.
@@ -98,7 +101,8 @@ func Texts() Option {
 //
 // # Details
 //
-// The page lists the last failures. ?format=trace is a time line for ui.perfetto.dev, ?format=recording what [record.Open] reads. Texts
+// The page draws a time line of the last tasks, counts what has ended in the last minute by name, and lists the last failures. A page that
+// is saved has the recording in it, and plays it. Tasks that the recorder observes have an exact age. ?format=trace is a time line for ui.perfetto.dev, ?format=recording what [record.Open] reads. Texts
 // of errors are in them only with [Texts]. The recorder has the scopes that it observes: see [async.Observe].
 func Recorder(r *record.Recorder) Option {
 	if r == nil {

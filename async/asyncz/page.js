@@ -84,8 +84,10 @@
         if (part.innerHTML !== fresh.innerHTML) part.replaceChildren(...fresh.childNodes);
         return;
       }
-      const text = part.querySelector(".shown"), now = fresh.querySelector(".shown");
-      if (text.innerHTML !== now.innerHTML) text.replaceChildren(...now.childNodes);
+      for (const s of [":scope > .shown", ":scope > .scale"]) {
+        const text = part.querySelector(s), now = fresh.querySelector(s);
+        if (text && now && text.innerHTML !== now.innerHTML) text.replaceChildren(...now.childNodes);
+      }
       rows(a, b);
     });
   }

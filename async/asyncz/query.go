@@ -22,9 +22,10 @@ type query struct {
 	OpenAll bool
 	Alike   bool // alike tasks are shown each for itself
 	Stacks  bool
-	Still   bool // the page does not renew itself
-	Saved   bool // the page is to be kept as a file: its links lead to its own rows
-	Width   int  // of a text; 0: any
+	Still   bool   // the page does not renew itself
+	Saved   bool   // the page is to be kept as a file: its links lead to its own rows
+	Width   int    // of a text; 0: any
+	Span    string // of the time line: all, or a duration; "": the last minute
 	Raw     url.Values
 }
 
@@ -46,6 +47,9 @@ func parse(values url.Values) query {
 		}
 	}
 	q.Width, _ = strconv.Atoi(values.Get("width"))
+	if q.Span = values.Get("span"); q.Span != "10s" && q.Span != "10m" && q.Span != "all" {
+		q.Span = ""
+	}
 	return q
 }
 

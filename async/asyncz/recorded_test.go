@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,6 +55,13 @@ func TestWhatWasRecorded(t *testing.T) {
 		require.NoError(t, json.Unmarshal(get(t, quiet, "format", "trace").Body.Bytes(), &trace))
 		require.Contains(t, trace.TraceEvents, struct{ Name string }{"sleeps"})
 		require.Contains(t, html(t, quiet), `href="?format=trace"`)
+		saved := get(t, quiet, "format", "saved").Body.String()
+		require.NotContains(t, saved, "planted")
+		require.Contains(t, saved, "DecompressionStream", "it has its player")
+		read, err := record.Open(strings.NewReader(saved))
+		require.NoError(t, err)
+		require.Len(t, read.Failures, 2)
+		require.Len(t, read.Events, 3)
 		without := asyncz.Handler(asyncz.Of(ctx))
 		require.Equal(t, http.StatusNotFound, get(t, without, "format", "trace").Code)
 		require.NotContains(t, html(t, without), "Last failures")

@@ -49,7 +49,8 @@ type cells struct {
 }
 
 // A waitCell is one wait: text, and a link to the task that is waited for.
-type waitCell struct{ Text, On, Link, After string }
+// Age is how long it has lasted at least.
+type waitCell struct{ Text, On, Link, After, Age string }
 
 // A markCell says that a task has a problem.
 type markCell struct{ Sign, Text string }
@@ -263,7 +264,11 @@ func (c *chooser) groupRows(owner picture.ID, depth int) (rows []*row) {
 // alikeKey is equal for tasks that are alike: all but IDs, ages and digits of names is the same.
 func (c *cells) alikeKey() string {
 	name := picture.Alike(c.Name)
-	return fmt.Sprintf("%q %q %q %q %v %q %q", name, c.Kind, c.State, c.Place, c.Told, c.Waits, c.Remarks)
+	waits := slices.Clone(c.Waits)
+	for i := range waits {
+		waits[i].Age = ""
+	}
+	return fmt.Sprintf("%q %q %q %q %v %q %q", name, c.Kind, c.State, c.Place, c.Told, waits, c.Remarks)
 }
 
 // hash returns what changes when anything that is written in the row does.

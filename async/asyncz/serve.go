@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ambit-go/ambit/async/internal/timeline"
 	"github.com/ambit-go/ambit/async/picture"
 )
 
@@ -22,7 +23,8 @@ var (
 	//go:embed page.html
 	markup embed.FS
 	//go:embed page.css
-	style string
+	ownStyle string
+	style    = ownStyle + timeline.Style
 	//go:embed page.js
 	script string
 )
@@ -36,12 +38,13 @@ func hashed(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-var document = template.Must(template.New("page.html").Funcs(template.FuncMap{
+var document = template.Must(template.Must(template.New("page.html").Funcs(timeline.Funcs()).Funcs(template.FuncMap{
 	"style":  func() template.CSS { return template.CSS(style) },
 	"script": func() template.JS { return template.JS(script) },
+	"player": func() template.JS { return template.JS(timeline.Player) },
 	"count":  count,
 	"join":   strings.Join,
-}).ParseFS(markup, "page.html"))
+}).ParseFS(markup, "page.html")).Parse(timeline.Markup()))
 
 func (p *Page) serve(w http.ResponseWriter, r *http.Request) {
 	q := parse(r.URL.Query())
@@ -101,7 +104,11 @@ type page struct {
 	Links    []pageLink
 	Failures []failure // the last one first
 	Recorded bool
-	Stacks   bool // may be asked for
+	Timeline *timeline.Drawing
+	Spans    []span
+	Minute   []*series
+	Data     template.HTML // the recording, of a page that is saved
+	Stacks   bool          // may be asked for
 	Took     string
 }
 
@@ -117,7 +124,9 @@ func (p *Page) serveHTML(w http.ResponseWriter, v *view, q *query, saved bool) {
 		Links: p.links, Stacks: p.stacks, Took: short(v.pic.Took),
 	}
 	shown.Past, shown.PastText = drawPast(c.known.past)
-	shown.Recorded, shown.Failures = p.rec != nil, p.lastFailures(v.pic.At)
+	if p.rec != nil {
+		p.showRecorded(&shown, c)
+	}
 	var b bytes.Buffer
 	if err := document.Execute(&b, &shown); err != nil {
 		panic(err) // the template is ours

@@ -68,11 +68,14 @@ func TestAWaitIsShownWhileItLasts(t *testing.T) {
 			<-go2
 			return nil
 		}, async.Name("waits"))
+		marks := make(map[uint64]bool)
 		wait := func() picture.Wait {
 			synctest.Wait()
 			for _, n := range async.Snapshot(async.Of(outer)).Nodes {
 				if n.Name == "waits" {
-					return n.Waits[0]
+					w := n.Waits[0]
+					marks[w.Mark], w.Mark = true, 0
+					return w
 				}
 			}
 			return picture.Wait{}
@@ -80,6 +83,8 @@ func TestAWaitIsShownWhileItLasts(t *testing.T) {
 		require.Equal(t, picture.Wait{How: picture.WayPart, Part: 1, Text: "orders/42"}, wait())
 		close(go1)
 		require.Equal(t, picture.Wait{How: picture.WayPart, Text: "a process"}, wait())
+		wait()
+		require.Len(t, marks, 2, "the same wait has the same mark, another one has another")
 		close(go2)
 		var w part.Wait
 		w.Begin(context.Background(), nil, "nobody's")

@@ -77,7 +77,7 @@ func jsonOfNode(n *Node) jsonNode {
 	out := jsonNode{
 		ID: n.ID, Owner: n.ID.Scope, Scope: n.Scope,
 		Kind: string(n.Kind), Name: n.Name, Place: n.Place, State: string(n.State),
-		Waiters: n.Waiters, Sought: n.Sought, Daemon: n.Daemon,
+		Begun: n.Begun, Waiters: n.Waiters, Sought: n.Sought, Daemon: n.Daemon,
 		Live: n.Live, Started: n.Started, Unclaimed: n.Unclaimed,
 	}
 	if n.Told != nil {
@@ -92,7 +92,7 @@ func jsonOfNode(n *Node) jsonNode {
 	for i := range n.Waits {
 		w := &n.Waits[i]
 		out.Waits = append(out.Waits,
-			jsonWait{string(w.How), w.On, w.Gone, w.Name, w.Part, w.Text, millis(w.Left), w.Own})
+			jsonWait{string(w.How), w.On, w.Gone, w.Name, w.Part, w.Text, millis(w.Left), mark(w.Mark), w.Own})
 	}
 	return out
 }
@@ -105,6 +105,12 @@ func (d millis) MarshalJSON() ([]byte, error) {
 	ms := float64(time.Duration(d).Round(time.Microsecond)) / float64(time.Millisecond)
 	return strconv.AppendFloat(nil, ms, 'f', -1, 64), nil
 }
+
+// mark is a number without a meaning, in letters: it has more digits than a number of JSON can have.
+type mark uint64
+
+// MarshalText writes hexadecimal digits.
+func (m mark) MarshalText() ([]byte, error) { return strconv.AppendUint(nil, uint64(m), 16), nil }
 
 type jsonTree struct {
 	Schema   string        `json:"schema"`
@@ -164,6 +170,7 @@ type jsonNode struct {
 	Name      string       `json:"name"`
 	Place     string       `json:"place,omitempty"`
 	State     string       `json:"state"`
+	Begun     time.Time    `json:"begun,omitzero"`
 	Told      *jsonTold    `json:"told,omitempty"`
 	Waits     []jsonWait   `json:"waits,omitempty"`
 	Waiters   int          `json:"waiters,omitempty"`
@@ -189,6 +196,7 @@ type jsonWait struct {
 	Part int    `json:"part,omitempty"`
 	Text string `json:"text,omitempty"`
 	Left millis `json:"left_ms,omitempty"`
+	Mark mark   `json:"mark,omitzero"`
 	Own  bool   `json:"own,omitempty"`
 }
 

@@ -42,6 +42,7 @@ type Node struct {
 	Name  string // the one that it was given, or that of its function
 	Place string // where its function stands, as folder/file.go:12; "" where that is not known
 	State State
+	Begun time.Time // when its handler began; zero: nobody observes it, so that is not known
 
 	Told    *Told    // it was told to stop; nil: it was not
 	Waits   []Wait   // what it waits for itself, not what is in it
@@ -119,6 +120,7 @@ type Wait struct {
 	Part int           // of WayPart: which of Tree.Parts, from 1 on; 0: none
 	Text string        // of WayPart: what the package that waits says
 	Left time.Duration // until its own limit ends the wait; 0: it has none, or nobody knows
+	Mark uint64        // the same of a task in two pictures: it is one wait, which has lasted; 0: that is not known
 	// Own: the wait has a context other than that of the task, which may end it.
 	Own bool
 }

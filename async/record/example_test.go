@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/record"
@@ -41,10 +43,10 @@ func work(rec *record.Recorder) {
 func ExampleNew() {
 	rec := record.New()
 	work(rec)
-	for _, e := range rec.Recording().Events {
+	for _, e := range rec.Recording(nil).Events {
 		fmt.Println(e.Task, e.Outcome)
 	}
-	fmt.Println(rec.Recording().Failures[0].Text)
+	fmt.Println(rec.Recording(nil).Failures[0].Text)
 	// Unordered output:
 	// load error
 	// tell ok
@@ -54,7 +56,7 @@ func ExampleNew() {
 func ExampleBytes() {
 	rec := record.New(record.Bytes(64 << 20))
 	work(rec)
-	fmt.Println(rec.Recording().Lost)
+	fmt.Println(rec.Recording(nil).Lost)
 	// Output: 0
 }
 
@@ -68,4 +70,26 @@ func ExampleOpen() {
 	recording, err := record.Open(&file)
 	fmt.Println(len(recording.Events), len(recording.Failures), err)
 	// Output: 2 1 <nil>
+}
+
+func ExampleCallers() {
+	rec := record.New(record.Callers())
+	work(rec)
+	place, _, _ := strings.Cut(rec.Recording(nil).Events[0].Place, ":")
+	fmt.Println(place)
+	// Output: record/example_test.go
+}
+
+func ExampleWaitsOver() {
+	rec := record.New(record.WaitsOver(time.Minute))
+	work(rec)
+	fmt.Println(len(rec.Recording(nil).Waits))
+	// Output: 0
+}
+
+func ExampleSample() {
+	rec := record.New(record.Sample(100))
+	work(rec)
+	fmt.Println(rec.Recording(nil).Spared, "were left out: all have names")
+	// Output: 0 were left out: all have names
 }

@@ -8,7 +8,6 @@
 package record
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"sync"
@@ -65,7 +64,7 @@ func (l *logger) Observe(e async.Event) {
 	if to == nil {
 		to = slog.Default()
 	}
-	if e.Kind == async.EventStart || !to.Enabled(e.Ctx, level) {
+	if e.Kind != async.EventEnd && e.Kind != async.EventPanic || !to.Enabled(e.Ctx, level) {
 		return
 	}
 	dropped, ok := l.pass(series{e.Task, level})
@@ -85,8 +84,8 @@ func (l *logger) Observe(e async.Event) {
 	if e.Err != nil {
 		attrs = append(attrs, slog.Any("err", e.Err))
 	}
-	if e.Cause != nil {
-		attrs = append(attrs, slog.Any("cause", e.Cause))
+	if cause := causeOf(&e); cause != nil {
+		attrs = append(attrs, slog.Any("cause", cause))
 	}
 	if dropped > 0 {
 		attrs = append(attrs, slog.Int("more", dropped))
@@ -129,6 +128,8 @@ func judge(e *async.Event) (level slog.Level, outcome string) {
 		missed   *async.WatchdogError
 	)
 	switch {
+	case e.Kind == async.EventSkipped && e.Echo:
+		return slog.LevelDebug, "skipped"
 	case e.Kind == async.EventPanic:
 		return slog.LevelError, "panic"
 	case e.Err == nil:
@@ -141,9 +142,17 @@ func judge(e *async.Event) (level slog.Level, outcome string) {
 		return slog.LevelWarn, "timeout"
 	case errors.As(e.Cause, &missed) && missed.Task == e.Task:
 		return slog.LevelWarn, "watchdog"
-	case e.Cause != nil && (errors.Is(e.Err, e.Cause) || errors.Is(e.Err, context.Canceled)):
+	case e.Echo:
 		return slog.LevelDebug, "cancelled"
 	default:
 		return slog.LevelWarn, "error"
 	}
+}
+
+// causeOf returns why the task of e was told to stop, nil if that was its own failure.
+func causeOf(e *async.Event) error {
+	if !e.Echo && errors.Is(e.Err, e.Cause) {
+		return nil
+	}
+	return e.Cause
 }

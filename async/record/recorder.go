@@ -10,13 +10,15 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/internal/crash"
+	"github.com/ambit-go/ambit/async/internal/tree"
 	"github.com/ambit-go/ambit/async/picture"
 )
 
-// This file keeps the last ends of tasks in memory whose size is fixed.
+// This file keeps the last ends of tasks, and of waits, in memory whose size is fixed.
 
-// A Recorder keeps the last tasks that have ended, and the last failures. It may observe any number of scopes.
+// A Recorder keeps the last tasks and waits that have ended, and the last failures. It may observe any number of scopes.
 type Recorder struct {
+	settings
 	shards   [shards]shard
 	failures failures
 }
@@ -36,18 +38,24 @@ type shard struct {
 	ring   []event
 	most   int   // events
 	seen   int64 // how many events there ever were; of a full ring the next one overwrites that at seen % most
+	spared int64 // how many tasks were left out, because of Sample
+	leaves int64 // how many unnamed leaves there ever were
 	names  map[string]uint16
 	called []string // names by their number; 0: of those that found no place
 }
 
-// An event is the end of a task, as it is kept. It has no pointer: a task, its future and its ctx are kept by nobody here.
+// An event is the end of a task, or of a wait, as it is kept. It has no pointer: a task, its future and its ctx are kept by nobody here.
 type event struct {
-	id, owner picture.ID
-	ended     int64 // nanoseconds of Unix time
-	took      int64
-	name      uint16
-	cause     uint16 // the type of the cause, in called
-	outcome   uint8
+	id      picture.ID
+	owner   picture.ID // of a wait: what was waited for
+	ended   int64      // nanoseconds of Unix time
+	took    int64
+	queued  int64   // before that
+	pc      uintptr // where it was started
+	name    uint16
+	cause   uint16 // the type of the cause, in called; of a wait: the name of what was waited for
+	outcome uint8  // in outcomes; of a wait: how, in ways
+	isWait  bool
 }
 
 // failures are the last tasks that have not ended well. Those that have cannot evict them.
@@ -57,29 +65,6 @@ type failures struct {
 	seen int64
 }
 
-// A RecorderOption changes a [Recorder].
-type RecorderOption interface{ apply(*settings) }
-
-type recorderOption func(*settings)
-
-func (o recorderOption) apply(s *settings) { o(s) }
-
-type settings struct{ bytes int }
-
-// Bytes is how much memory a [Recorder] may take for events.
-//
-//	rec := record.New(record.Bytes(64 << 20))
-//
-// # Details
-//
-// Defaults to 4 MiB, which is 52,000 events. The memory is taken as it is needed, and is never more. n < 64 KiB panics.
-func Bytes(n int) RecorderOption {
-	if n < 64<<10 {
-		panic(fmt.Sprintf("record: Bytes(%d): at least 64 KiB", n))
-	}
-	return recorderOption(func(s *settings) { s.bytes = n })
-}
-
 // New returns a Recorder, which is an observer of scopes.
 //
 //	rec := record.New()
@@ -87,20 +72,22 @@ func Bytes(n int) RecorderOption {
 //
 // # Details
 //
-// It keeps the last tasks that have ended in the scopes that it observes: each with its name, its owner, when and for how long, and how it ended.
+// It keeps the last tasks that have ended in the scopes that it observes: each with its name, its owner, how long it queued, when and for how long
+// it ran, and how it ended; and the last waits, of a millisecond or more, that are over.
 // A full recorder overwrites the oldest. The last 256 failures are kept beside them, with the first line of their text, so a million
 // tasks that end well do not evict one. It keeps 80 bytes a task, and nothing of what the task has captured.
 //
-// [Recorder.Save] writes it all down, [Recorder.WriteTrace] makes a time line for ui.perfetto.dev.
+// [Recorder.Save] writes it all down, [Recording.WriteHTML] draws it as a page that plays it, [Recorder.WriteTrace] makes a time line for
+// ui.perfetto.dev.
 func New(opts ...RecorderOption) *Recorder {
-	set := settings{bytes: defaultBytes}
+	set := settings{bytes: defaultBytes, over: time.Millisecond, one: 1}
 	for _, opt := range opts {
 		if opt == nil {
 			panic("record: New with a nil option: leave it out")
 		}
 		opt.apply(&set)
 	}
-	r := new(Recorder)
+	r := &Recorder{settings: set}
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.most = set.bytes / eventBytes / shards
@@ -109,29 +96,75 @@ func New(opts ...RecorderOption) *Recorder {
 	return r
 }
 
+// Kinds are those that r is to be told of: see [async.Observer].
+func (r *Recorder) Kinds() []async.EventKind {
+	kinds := []async.EventKind{async.EventEnd, async.EventSkipped, async.EventWaited}
+	if r.callers {
+		kinds = append(kinds, async.EventQueued) // so that ends have a PC
+	}
+	return kinds
+}
+
 // Observe notes what e tells. It blocks for no longer than another Observe takes.
 func (r *Recorder) Observe(e async.Event) {
-	if e.Kind != async.EventEnd {
+	now := time.Now()
+	s := &r.shards[uint64(e.ID.Scope+e.ID.Ordinal)%shards]
+	switch e.Kind {
+	case async.EventWaited:
+		if e.Duration >= r.over {
+			s.addWait(&e, now)
+		}
+		return
+	case async.EventEnd, async.EventSkipped:
+	default:
 		return
 	}
 	_, outcome := judge(&e)
-	now := time.Now()
-	r.shards[uint64(e.ID.Scope+e.ID.Ordinal)%shards].add(&e, outcome, now)
-	if outcome != "ok" && outcome != "cancelled" {
+	s.add(&e, outcome, now, r.one)
+	if !goodEnds[outcome] {
 		r.failures.add(&e, outcome, now)
 	}
 }
 
-func (s *shard) add(e *async.Event, outcome string, now time.Time) {
+// goodEnds are no failures.
+var goodEnds = map[string]bool{"ok": true, "cancelled": true, "skipped": true}
+
+// add keeps the end of a task, but of unnamed leaves that are no failures only one of so many.
+func (s *shard) add(e *async.Event, outcome string, now time.Time, oneOf int64) {
+	spare := oneOf > 1 && goodEnds[outcome] && tree.IsUnnamedLeaf(e.Ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if spare {
+		if s.leaves++; s.leaves%oneOf != 1 {
+			s.spared++
+			return
+		}
+	}
+	one := event{
+		id: e.ID, owner: e.Owner, ended: now.UnixNano(), took: int64(e.Duration), queued: int64(e.Queued), pc: e.PC, name: s.numberLocked(e.Task),
+		outcome: uint8(slices.Index(outcomes[:], outcome)),
+	}
+	if cause := causeOf(e); cause != nil {
+		one.cause = s.numberLocked(fmt.Sprintf("%T", cause))
+	}
+	s.putLocked(one)
+}
+
+// addWait keeps the end of a wait.
+func (s *shard) addWait(e *async.Event, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one := event{
-		id: e.ID, owner: e.Owner, ended: now.UnixNano(), took: int64(e.Duration), name: s.numberLocked(e.Task),
-		outcome: uint8(slices.Index(outcomes[:], outcome)),
+		id: e.ID, owner: e.Wait.On, ended: now.UnixNano(), took: int64(e.Duration), name: s.numberLocked(e.Task),
+		outcome: uint8(slices.Index(ways[:], e.Wait.How)), isWait: true,
 	}
-	if e.Cause != nil {
-		one.cause = s.numberLocked(fmt.Sprintf("%T", e.Cause))
+	if what := strings.TrimPrefix(e.Wait.Name+": "+e.Wait.Text, ": "); what != "" {
+		one.cause = s.numberLocked(strings.TrimSuffix(what, ": "))
 	}
+	s.putLocked(one)
+}
+
+func (s *shard) putLocked(one event) {
 	if len(s.ring) < s.most {
 		s.growLocked()
 		s.ring = append(s.ring, one)
@@ -168,7 +201,10 @@ func (s *shard) numberLocked(name string) uint16 {
 }
 
 // outcomes are how a task may have ended, as judge says.
-var outcomes = [...]string{"ok", "cancelled", "error", "timeout", "watchdog", "panic", "goexit"}
+var outcomes = [...]string{"ok", "cancelled", "error", "timeout", "watchdog", "panic", "goexit", "skipped"}
+
+// ways are how a task may have waited.
+var ways = [...]picture.Way{picture.WayAwait, picture.WaySleep, picture.WayPart}
 
 func (f *failures) add(e *async.Event, outcome string, now time.Time) {
 	one := Failure{ID: e.ID, Task: cut(e.Task), At: now, Outcome: outcome, Type: fmt.Sprintf("%T", e.Err)}

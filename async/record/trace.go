@@ -16,7 +16,7 @@ import (
 const mostTraced = 64 << 10
 
 // WriteTrace writes the time line of what r has to w. See [Recording.WriteTrace].
-func (r *Recorder) WriteTrace(w io.Writer) error { return r.Recording().WriteTrace(w) }
+func (r *Recorder) WriteTrace(w io.Writer) error { return r.Recording(nil).WriteTrace(w) }
 
 // WriteTrace writes the time line to w: JSON in the trace format of Chrome, for ui.perfetto.dev.
 //
@@ -80,7 +80,7 @@ func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsec
 
 // colors are names that Chrome has for colours.
 var colors = map[string]string{
-	"ok": "good", "cancelled": "grey", "error": "bad", "timeout": "bad", "watchdog": "bad", "panic": "terrible", "goexit": "terrible",
+	"ok": "good", "cancelled": "grey", "skipped": "grey", "error": "bad", "timeout": "bad", "watchdog": "bad", "panic": "terrible", "goexit": "terrible",
 }
 
 // lanes gives tasks lanes in which they nest. They come in the order of their starts.

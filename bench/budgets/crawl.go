@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/bench/internal/measure"
 )
 
 // This file is B10, the crawl of the blog that ambit comes from: 13 roots and 11 children a page, four
@@ -33,35 +32,6 @@ func crawls() []contest {
 			{"one goroutine", 0, crawlWith(crawlAlone)},
 		},
 	}}
-}
-
-// shareRows is how much of the processor time of a crawl is the library's: what the same work on one goroutine does not take.
-func shareRows(cfg config) (rows []measure.Row) {
-	crawls := []struct {
-		name  string
-		crawl func(ctx context.Context, done *atomic.Int64) error
-	}{{"ambit", crawlOurs}, {"the blog's library, rewritten", crawlBlog}, {"errgroup, time limits by hand", crawlByHand}, {"", crawlAlone}}
-	var runs []func() float64
-	for _, c := range crawls {
-		runs = append(runs, func() float64 {
-			start := cpu()
-			crawlWith(c.crawl)(1)
-			return float64(cpu() - start)
-		})
-	}
-	spent := measure.Turns(cfg.rounds, runs...)
-	alone := spent[len(spent)-1]
-	for i, c := range crawls[:len(crawls)-1] {
-		row := measure.Row{ID: "B10", What: "share of the processor time that is the library's: " + c.name, Unit: "%"}
-		for _, r := range measure.Ratios(alone, spent[i]) {
-			row.Ours = append(row.Ours, 100*(1-r))
-		}
-		if i == 0 {
-			row.Budget = measure.AtMost(25)
-		}
-		rows = append(rows, row)
-	}
-	return rows
 }
 
 // A crawl does all pages and counts them.

@@ -30,7 +30,7 @@ var groups = []group{
 	{"jobqueue", "jobqueue", "Beside the work queues of client-go and controller-runtime. A unit is a job.", of("B9")},
 	{"waiting", "async: waiting and depth", "The memory of a task that waits, and the cost of a level or a call deep in a tree of scopes, beside the same near its root.", of("B11", "B13")},
 	{"growth", "Growth", "Nanoseconds of processor time of a unit, among many beside among few.", of("B14")},
-	{"taskqueue", "taskqueue", "Beside asynq on the same Redis server, whose append-only file is synced every second, and beside river in SQLite files, where each step is on the disk.", letter("T")},
+	{"taskqueue", "taskqueue", "Beside asynq on the same Redis server, whose append-only file is synced every second, and beside river in SQLite files and on the same PostgreSQL server, where each step is on the disk.", letter("T")},
 	{"locks", "locks", "Each beside other libraries on the same server. The program starts the servers itself.", letter("L")},
 	{"kvqueue", "kvqueue", "Beside the queue recipes and etcd's own queue, on one member of etcd that waits for its disk.", letter("K")},
 }

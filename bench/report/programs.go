@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,8 +21,8 @@ type program struct {
 	name    string
 	numbers []string // of what it measures
 	servers []string // the commands that it needs
+	starts  bool     // it starts servers, as those with commands do
 	command func(ctx context.Context, cfg config, numbers []string) *exec.Cmd
-	parse   func(line string) []measure.Row // of a program that does not write records
 }
 
 func numbered(letter string, n int, more ...string) (all []string) {
@@ -36,9 +35,9 @@ func numbered(letter string, n int, more ...string) (all []string) {
 var programs = []program{
 	{name: "budgets", numbers: slices.DeleteFunc(numbered("B", 15, "B5b"), func(n string) bool { return n == "B12" }), command: built},
 	{name: "scaling", numbers: numbered("S", 20), command: built},
-	{name: "taskqueue", numbers: numbered("T", 8), servers: []string{"redis-server"}, command: built},
-	{name: "locks", numbers: slices.Collect(keys(lockTests)), servers: []string{"redis-server", "mariadbd", "etcd"}, command: locksTest},
-	{name: "kvqueue", numbers: slices.Collect(keys(kvTests)), servers: []string{"etcd"}, command: kvTest, parse: parseKV},
+	{name: "taskqueue", numbers: numbered("T", 10), servers: []string{"redis-server", "postgres"}, command: built},
+	{name: "locks", numbers: slices.Collect(keys(lockTests)), servers: []string{"redis-server", "postgres", "mariadbd", "etcd"}, command: locksTest},
+	{name: "kvqueue", numbers: slices.Collect(keys(kvTests)), starts: true, command: kvTest},
 }
 
 // lockTests and kvTests are the tests that measure a budget.
@@ -47,7 +46,9 @@ var (
 		"L1": "TestUncontended", "L2": "TestUncontended", "L3": "TestUncontended", "L4": "TestHandOff",
 		"L5": "TestContended|TestAThousandWaiters", "L6": "TestRecovery", "L7": "TestRenewal", "L8": "TestIdle",
 	}
-	kvTests = map[string]string{"K1": "TestTable", "K2": "TestEnqueue", "K3": "TestDepth", "K4": "TestTable", "K5": "TestTable"}
+	kvTests = map[string]string{
+		"K1": "TestTable|TestOrder", "K2": "TestEnqueue", "K3": "TestDepth", "K4": "TestOrder|TestOneProcess", "K5": "TestOrder", "K6": "TestKilled", "K7": "TestManyProcesses",
+	}
 )
 
 func keys(of map[string]string) func(func(string) bool) {
@@ -106,13 +107,15 @@ func locksTest(ctx context.Context, _ config, numbers []string) *exec.Cmd {
 
 // kvTest measures by tests of another module: the recipes are internal to kvqueue.
 func kvTest(ctx context.Context, _ config, numbers []string) *exec.Cmd {
-	return exec.CommandContext(ctx, "go", "-C", "kvqueue/etcdtest", "test", "-tags", "kvbudgets", "-count=1", "-timeout", "20m", "-run", tests(kvTests, numbers), "-v", "./budgets")
+	cmd := exec.CommandContext(ctx, "go", "-C", "kvqueue/etcdtest", "test", "-tags", "kvbudgets", "-count=1", "-timeout", "40m", "-run", tests(kvTests, numbers), "-v", "./budgets")
+	cmd.Env = append(os.Environ(), "BENCH_RECORDS=1")
+	return cmd
 }
 
 func tests(of map[string]string, numbers []string) string {
 	var names []string
 	for _, n := range numbers {
-		names = append(names, of[n])
+		names = append(names, strings.Split(of[n], "|")...)
 	}
 	slices.Sort(names)
 	return "^(" + strings.Join(slices.Compact(names), "|") + ")$"
@@ -125,7 +128,8 @@ func (p program) missing() string {
 		if home, err := os.UserHomeDir(); err == nil {
 			path += string(os.PathListSeparator) + filepath.Join(home, "go", "bin")
 		}
-		if !slices.ContainsFunc(filepath.SplitList(path), func(dir string) bool {
+		dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // which Debian keeps out of the PATH
+		if !slices.ContainsFunc(append(dirs, filepath.SplitList(path)...), func(dir string) bool {
 			_, err := os.Stat(filepath.Join(dir, server))
 			return err == nil
 		}) {
@@ -148,7 +152,7 @@ func measureAll(ctx context.Context, cfg config, tell func(measure.Record)) erro
 			some = true
 		}
 		ran := measure.Begin(p.name, cfg.quick)
-		if ran.Missing = p.missing(); cfg.quick && cfg.only == nil && len(p.servers) > 0 {
+		if ran.Missing = p.missing(); cfg.quick && cfg.only == nil && (p.starts || len(p.servers) > 0) {
 			ran.Missing = "a quick run starts no servers"
 		}
 		var begin time.Time
@@ -185,54 +189,7 @@ func (p program) run(ctx context.Context, cfg config, numbers []string, tell fun
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	err = measure.Read(out, tell, func(line string) {
-		if p.parse == nil {
-			return
-		}
-		for _, row := range p.parse(line) {
-			tell(measure.Record{Row: &row})
-		}
-	})
+	err = measure.Read(out, tell, func(string) {})
 	_, _ = io.Copy(io.Discard, out)
 	return errors.Join(err, cmd.Wait())
-}
-
-// A line of the tables of kvqueue: etcd's recipe.Queue, 300 items   8 consumers   480 items/s  conflicts 0.2 %  max/min 1.10
-// And the line below the table.
-var (
-	kvLine  = regexp.MustCompile(`^(.*\S) +(\d+) consumers +(\d+) items/s  conflicts +(.*\S)  max/min ([0-9.]+)$`)
-	kvTimes = regexp.MustCompile(`^K1: one handle has ([0-9.]+) times the race at 32 consumers \((\d+)\), 8 handles ([0-9.]+) times \((\d+)\)$`)
-)
-
-// parseKV makes rows of a line that the budgets of kvqueue print. Each is measured once.
-func parseKV(line string) []measure.Row {
-	if m := kvTimes.FindStringSubmatch(line); m != nil {
-		times := func(what, got, budget string) measure.Row {
-			return measure.Row{
-				ID: "K1", What: "32 consumers, " + what + ", beside the race for the head", Unit: "×",
-				Ours: measure.Sample{parsed(got)}, Budget: measure.AtLeast(parsed(budget)), Once: true,
-			}
-		}
-		return []measure.Row{times("one handle", m[1], m[2]), times("8 handles", m[3], m[4])}
-	}
-	m := kvLine.FindStringSubmatch(line)
-	if m == nil {
-		return nil
-	}
-	what := fmt.Sprintf("%s, %s consumers; max/min %s", m[1], m[2], m[5])
-	if m[4] != "-" {
-		what += ", conflicts " + m[4]
-	}
-	id := "K1"
-	if number, rest, ok := strings.Cut(what, ": "); ok && kvTests[number] != "" {
-		id, what = number, rest
-	}
-	return []measure.Row{{ID: id, What: what, Unit: "/s", Ours: measure.Sample{parsed(m[3])}, Once: true}}
-}
-
-// parsed is a number that a regular expression has found.
-func parsed(number string) float64 {
-	v, err := strconv.ParseFloat(number, 64)
-	must(err)
-	return v
 }

@@ -130,24 +130,6 @@ func TestRates(t *testing.T) {
 	}
 }
 
-func TestLinesOfKvqueueBecomeRows(t *testing.T) {
-	for line, want := range map[string]measure.Row{
-		"race for the head                              32 consumers       565 items/s  conflicts  95.0 %  max/min 1.20": {ID: "K1", What: "race for the head, 32 consumers; max/min 1.20, conflicts 95.0 %", Ours: measure.Sample{565}},
-		"etcd's recipe.Queue, 1000 items                 8 consumers        90 items/s  conflicts       -  max/min 1.00": {ID: "K1", What: "etcd's recipe.Queue, 1000 items, 8 consumers; max/min 1.00", Ours: measure.Sample{90}},
-		"K2: enqueues of 8 handles (0.1 %)              32 consumers     12000 items/s  conflicts   0.0 %  max/min 1.05": {ID: "K2", What: "enqueues of 8 handles (0.1 %), 32 consumers; max/min 1.05, conflicts 0.0 %", Ours: measure.Sample{12000}},
-	} {
-		want.Unit, want.Once = "/s", true
-		require.Equal(t, []measure.Row{want}, parseKV(line))
-	}
-	for _, line := range []string{"", "PASS", "ok  	github.com/x	1.2s"} {
-		require.Empty(t, parseKV(line), line)
-	}
-	rows := parseKV("K1: one handle has 12.5 times the race at 32 consumers (10), 8 handles 7.0 times (6)")
-	require.Len(t, rows, 2)
-	require.Equal(t, measure.Sample{12.5}, rows[0].Ours)
-	require.Equal(t, measure.AtLeast(6), rows[1].Budget)
-}
-
 func TestProgramsOfAChoice(t *testing.T) {
 	chosen := func(only string) (names []string) {
 		for _, p := range programs {
@@ -159,11 +141,13 @@ func TestProgramsOfAChoice(t *testing.T) {
 	}
 	require.Equal(t, []string{"budgets B1"}, chosen("B1"), "not B10 to B15")
 	require.Equal(t, []string{"budgets B7", "scaling S20", "locks L5"}, chosen("B7|S20|L5"))
-	require.Equal(t, []string{"taskqueue T1,T2,T3,T4,T5,T6,T7,T8"}, chosen("T."))
+	require.Equal(t, []string{"taskqueue T1,T2,T3,T4,T5,T6,T7,T8,T9,T10"}, chosen("T.+"))
 	require.Empty(t, chosen("Q1"))
 	cfg := config{only: regexp.MustCompile("^Q1$")}
 	require.ErrorContains(t, measureAll(t.Context(), cfg, func(measure.Record) {}), "nothing has such a number")
-	require.Equal(t, "^(TestContended|TestAThousandWaiters|TestUncontended)$", tests(lockTests, []string{"L1", "L5", "L2"}))
+	require.Equal(t, []string{"kvqueue K3,K6"}, chosen("K3|K6"))
+	require.Equal(t, "^(TestOneProcess|TestOrder|TestTable)$", tests(kvTests, []string{"K1", "K4", "K5"}))
+	require.Equal(t, "^(TestAThousandWaiters|TestContended|TestUncontended)$", tests(lockTests, []string{"L1", "L5", "L2"}))
 }
 
 func TestEveryRowOfAPageHasAGroup(t *testing.T) {

@@ -20,18 +20,28 @@ const (
 
 // measureLateness is T3.
 func measureLateness(b *bench) {
-	ours, peer := lateAmbit(b), lateAsynq(b)
-	if b.ctx.Err() != nil {
-		return
+	q, stop := b.server.ambit(b.ctx)
+	ours := lateness(b, q)
+	stop()
+	peer := lateAsynq(b)
+	if b.ctx.Err() == nil {
+		tellLateness(b, "T3", "", "asynq", 20, ours, peer)
 	}
-	what := func(p string) string {
-		return fmt.Sprintf("how late, %d waiting, %d due a second: %s", waiting, dueSecond, p)
+}
+
+// tellLateness tells how late tasks were, of which 99 of 100 may be late by limit milliseconds.
+func tellLateness(b *bench, id, where, peers string, limit float64, ours, peer []time.Duration) {
+	row := func(what string, p float64) measure.Row {
+		return measure.Row{
+			ID: id, What: fmt.Sprintf("%show late, %d waiting, %d due a second: %s", where, waiting, dueSecond, what), Peer: peers, Unit: "ms",
+			Ours: measure.Sample{millis(quantile(ours, p))}, Theirs: measure.Sample{millis(quantile(peer, p))}, Once: true,
+		}
 	}
-	b.tell(late("T3", what("median"), quantile(ours, 0.5), quantile(peer, 0.5)))
-	p99 := late("T3", what("p99"), quantile(ours, 0.99), quantile(peer, 0.99))
-	p99.Budget = measure.AtMost(20)
+	b.tell(row("median", 0.5))
+	p99 := row("p99", 0.99)
+	p99.Budget = measure.AtMost(limit)
 	b.tell(p99)
-	first := late("T3", what("earliest"), quantile(ours, 0), quantile(peer, 0))
+	first := row("earliest", 0)
 	first.Budget, first.Once = measure.AtLeast(0), false // one that is early is one too many
 	b.tell(first)
 }
@@ -60,9 +70,8 @@ func dueTimes() (times []time.Time) {
 	return times
 }
 
-func lateAmbit(b *bench) []time.Duration {
-	q, stop := b.server.ambit(b.ctx)
-	defer stop()
+// lateness returns how late the tasks of a queue of ours are.
+func lateness(b *bench, q *taskqueue.Queue) []time.Duration {
 	fill(b, q, waiting, func(i int, t *taskqueue.Task) { t.Delay = time.Hour + time.Duration(i)*time.Millisecond })
 	times := dueTimes()
 	fill(b, q, len(times), func(i int, t *taskqueue.Task) { t.RunAt = times[i] })

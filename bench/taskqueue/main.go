@@ -1,14 +1,14 @@
-// Taskqueue measures the budgets T1 to T8 of package taskqueue, beside river in SQLite files and beside asynq on
-// the same Redis server, which it starts and stops itself. It prints a table and
+// Taskqueue measures the budgets T1 to T10 of package taskqueue, beside asynq on the same Redis server and beside river in
+// SQLite files and on the same PostgreSQL server. It starts and stops the servers itself. It prints a table and
 // fails for nothing: machines differ, and most of them are busy.
 //
-//	go run ./taskqueue                  # T1 to T8
+//	go run ./taskqueue                  # T1 to T10
 //	go run ./taskqueue -only 'T1|T2'
 //	go run ./taskqueue -profile cpu.out -only T2
 //
-// Ours and asynq take turns; what is compared is the median of the ratios of the
-// turns. The server listens on a unix socket and keeps an append-only file with
-// fsync every second. Payloads have 100 bytes.
+// Ours and the peer take turns; what is compared is the median of the ratios of the
+// turns. Redis listens on a unix socket and keeps an append-only file with
+// fsync every second; PostgreSQL waits for its disk. Payloads have 100 bytes.
 package main
 
 import (
@@ -50,6 +50,8 @@ var budgets = []budget{
 	{"T6", measureCrash},
 	{"T7", measureClaim},
 	{"T8", measureSQLite},
+	{"T9", measurePostgres},
+	{"T10", measureEnqueueTx},
 }
 
 func main() {

@@ -19,11 +19,6 @@ func rates(rounds, n int, ours, peer run) measure.Row {
 	return measure.Row{Peer: "asynq", Unit: "/s", Ours: took[0], Theirs: took[1], Ratio: true}
 }
 
-// late is a row of durations that were measured once, in milliseconds.
-func late(id, what string, ours, peer time.Duration) measure.Row {
-	return measure.Row{ID: id, What: what, Peer: "asynq", Unit: "ms", Ours: measure.Sample{millis(ours)}, Theirs: measure.Sample{millis(peer)}, Once: true}
-}
-
 func millis(d time.Duration) float64 { return d.Seconds() * 1000 }
 
 // quantile returns the value below which the share p of all is.

@@ -43,21 +43,42 @@ func measureWork(b *bench) {
 
 // workOff runs n tasks of q and returns how long it took until all were settled.
 func workOff(b *bench, q *taskqueue.Queue, n, concurrency int) time.Duration {
-	ctx, cancel := context.WithCancel(b.ctx)
-	defer cancel()
-	var done atomic.Int64
+	c := newCountdown(b, n)
+	defer c.stop()
 	start := time.Now()
-	must(q.Work(ctx, taskqueue.Handlers{"t": func(context.Context, *taskqueue.Claim) error {
-		if done.Add(1) == int64(n) {
-			cancel()
-		}
-		return nil
-	}}, taskqueue.Concurrency(concurrency)))
+	must(q.Work(c.ctx, taskqueue.Handlers{"t": c.handle}, taskqueue.Concurrency(concurrency)))
 	took := time.Since(start)
-	stats, err := q.Stats(b.ctx)
-	must(err)
-	if got := stats.Counts[taskqueue.CountDone]; got != int64(n) && b.ctx.Err() == nil {
-		panic(fmt.Sprintf("%d of %d tasks are done", got, n))
-	}
+	c.check(q)
 	return took
+}
+
+// A countdown ends its ctx when so many tasks have run.
+type countdown struct {
+	b    *bench
+	n    int64
+	done atomic.Int64
+	ctx  context.Context
+	stop context.CancelFunc
+}
+
+func newCountdown(b *bench, n int) *countdown {
+	c := &countdown{b: b, n: int64(n)}
+	c.ctx, c.stop = context.WithCancel(b.ctx)
+	return c
+}
+
+func (c *countdown) handle(context.Context, *taskqueue.Claim) error {
+	if c.done.Add(1) == c.n {
+		c.stop()
+	}
+	return nil
+}
+
+// check panics unless all tasks of q have been settled as done.
+func (c *countdown) check(q *taskqueue.Queue) {
+	stats, err := q.Stats(c.b.ctx)
+	must(err)
+	if got := stats.Counts[taskqueue.CountDone]; got != c.n && c.b.ctx.Err() == nil {
+		panic(fmt.Sprintf("%d of %d tasks are done", got, c.n))
+	}
 }

@@ -11,15 +11,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/examples/internal/scripttest"
-	"github.com/ambit-go/ambit/internal/clitest"
+	"github.com/ambit-go/ambit/clitest"
 	"github.com/ambit-go/ambit/scheduler"
 )
 
-func TestMain(m *testing.M) { scripttest.Main(m, map[string]func(){"actor": main}) }
+func TestMain(m *testing.M) {
+	testscript.Main(clitest.LeakChecked(m), map[string]func(){"actor": main})
+}
 
 // TestScripts runs the program as its users do.
-func TestScripts(t *testing.T) { scripttest.Scripts(t, testscript.Params{}) }
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", Cmds: clitest.Commands[*testscript.TestScript](), Setup: clitest.Setup[*testscript.Env]})
+}
 
 // The program has said what it is going to do, and would be at it for days.
 func TestSignalEndsTheProgram(t *testing.T) {

@@ -21,13 +21,17 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
-	"github.com/ambit-go/ambit/examples/internal/scripttest"
+	"github.com/ambit-go/ambit/clitest"
 )
 
-func TestMain(m *testing.M) { scripttest.Main(m, map[string]func(){"cleanup": main}) }
+func TestMain(m *testing.M) {
+	testscript.Main(clitest.LeakChecked(m), map[string]func(){"cleanup": main})
+}
 
 // TestScripts runs the program as its users do.
-func TestScripts(t *testing.T) { scripttest.Scripts(t, testscript.Params{}) }
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", Cmds: clitest.Commands[*testscript.TestScript](), Setup: clitest.Setup[*testscript.Env]})
+}
 
 // An api answers without a network, so that it can live in a bubble, where times are exact.
 type api func(r *http.Request) (status int, header http.Header, err error)

@@ -39,6 +39,12 @@ func browse(t *testing.T) *tab {
 	t.Helper()
 	name := chromium(t)
 	_, url, _ := start(t)
+	return browseAt(t, name, url)
+}
+
+// browseAt starts a Chromium, whose path is given, to look at url.
+func browseAt(t *testing.T, name, url string) *tab {
+	t.Helper()
 	b := &tab{T: t, url: url}
 	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(name), chromedp.NoSandbox,
 		chromedp.Flag("disable-dev-shm-usage", true))

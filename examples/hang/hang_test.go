@@ -15,18 +15,26 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ambit-go/ambit/examples/internal/scripttest"
-	"github.com/ambit-go/ambit/internal/clitest"
+	"github.com/ambit-go/ambit/clitest"
 )
 
-func TestMain(m *testing.M) { scripttest.Main(m, map[string]func(){"hang": main}) }
+func TestMain(m *testing.M) {
+	testscript.Main(clitest.LeakChecked(m), map[string]func(){"hang": main, "ten": ten})
+}
 
 // TestScripts runs the program as its users do.
-func TestScripts(t *testing.T) { scripttest.Scripts(t, testscript.Params{}) }
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", Cmds: clitest.Commands[*testscript.TestScript](), Setup: clitest.Setup[*testscript.Env]})
+}
 
 // start starts the program, and returns its address, and how to ask it, once all four faults are there.
 func start(t *testing.T) (p *clitest.Process, url string, ask func(path, accept string) string) {
-	p = clitest.Start(t, nil, "hang", "-addr", "127.0.0.1:0")
+	return startOf(t, "hang", "-addr", "127.0.0.1:0")
+}
+
+// startOf is start for a program that has the four faults.
+func startOf(t *testing.T, program string, args ...string) (p *clitest.Process, url string, ask func(path, accept string) string) {
+	p = clitest.Start(t, nil, program, args...)
 	clitest.Eventually(t, "the address", func() bool {
 		_, rest, _ := strings.Cut(p.Stderr(), "and why? ")
 		line, _, whole := strings.Cut(rest, "\n")

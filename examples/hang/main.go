@@ -17,7 +17,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asyncz"
+	"github.com/ambit-go/ambit/async/record"
 	"github.com/ambit-go/ambit/service"
 )
 
@@ -49,10 +51,11 @@ func run(ctx context.Context, addr string) error {
 	if err != nil {
 		return err
 	}
-	page := asyncz.Handler(asyncz.Texts())
+	rec := record.New() // of the shop: for the time line
+	page := asyncz.Handler(asyncz.Texts(), asyncz.Recorder(rec))
 	say("what hangs here, and why? http://%s/", l.Addr())
 	return service.Run(ctx, []service.Service{
-		{Name: "shop", Run: shop},
+		{Name: "shop", Run: func(ctx context.Context) error { return shop(ctx, async.Observe(rec)) }},
 		{Name: "ages", Run: page.Run},
 		service.HTTP("asyncz", l, &http.Server{Handler: page, ReadHeaderTimeout: 10 * time.Second}),
 	})

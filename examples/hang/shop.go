@@ -11,13 +11,13 @@ import (
 )
 
 // shop does four things at once, none of which ends before ctx does.
-func shop(ctx context.Context) error {
+func shop(ctx context.Context, opts ...async.ScopeOption) error {
 	return async.Scope(ctx, func(ctx context.Context) error {
 		async.Go(ctx, checkout, async.Name("checkout"))
 		async.Go(ctx, crawl, async.Name("crawl"))
 		async.Go(ctx, pictures, async.Name("pictures"))
 		return nil
-	}, async.Name("shop"))
+	}, append(opts, async.Name("shop"))...)
 }
 
 // checkout charges a customer, and posts that in the ledger, whose worker does one thing at a time. The ledger waits until the

@@ -14,18 +14,19 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 
-	"github.com/ambit-go/ambit/examples/internal/scripttest"
-	"github.com/ambit-go/ambit/internal/clitest"
+	"github.com/ambit-go/ambit/clitest"
 	"github.com/ambit-go/ambit/scheduler"
 )
 
 func TestMain(m *testing.M) {
 	ants.Release() // what importing ants has started
-	scripttest.Main(m, map[string]func(){"pools": main})
+	testscript.Main(clitest.LeakChecked(m), map[string]func(){"pools": main})
 }
 
 // TestScripts runs the program as its users do.
-func TestScripts(t *testing.T) { scripttest.Scripts(t, testscript.Params{}) }
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", Cmds: clitest.Commands[*testscript.TestScript](), Setup: clitest.Setup[*testscript.Env]})
+}
 
 // The program has said what it is going to do, and would be at it for days. However
 // many workers there are, few have tasks: what is left of them is soon dropped.

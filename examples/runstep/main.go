@@ -30,7 +30,6 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -88,25 +87,15 @@ func (f *failure) ExitStatus() int { return f.status }
 
 func usage(format string, args ...any) error { return &failure{fmt.Errorf(format, args...), 2} }
 
-// check refuses what makes no sense.
+// check refuses what a step could not be run or watched with.
 func (cfg *config) check() error {
-	for _, f := range []struct {
-		name     string
-		d, least time.Duration
-	}{
-		{"timeout", cfg.timeout, 0}, {"grace", cfg.grace, 0}, {"linger", cfg.linger, 0},
-		{"stale", cfg.stale, time.Millisecond}, {"every", cfg.every, time.Millisecond}, {"answer", cfg.answer, time.Millisecond},
-	} {
-		if f.d < f.least {
-			return usage("-%s %v: must be at least %v", f.name, f.d, f.least)
-		}
-	}
-	u, err := url.Parse(cfg.health)
 	switch {
-	case cfg.health != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https"):
-		return usage("-health %s: not a URL like http://localhost:8080/healthz", cfg.health)
+	case min(cfg.timeout, cfg.grace, cfg.linger) < 0:
+		return usage("-timeout, -grace and -linger must not be negative")
+	case min(cfg.stale, cfg.every, cfg.answer) <= 0:
+		return usage("-stale, -every and -answer must be more than 0")
 	case cfg.tolerate < 0:
-		return usage("-tolerate %d: must not be negative", cfg.tolerate)
+		return usage("-tolerate must not be negative")
 	}
 	return nil
 }

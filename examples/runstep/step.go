@@ -23,9 +23,11 @@ var shell = []string{"bash", "--noprofile", "--norc", "-eo", "pipefail"}
 // with it whoever reads that.
 func (cfg *config) command(args []string) (proc.Command, error) {
 	c := proc.Command{
-		Dir:   cfg.dir,
-		Grace: cmp.Or(cfg.grace, -1), Linger: cmp.Or(cfg.linger, -1), // proc takes 0 for its default
-		Stdout: struct{ io.Writer }{os.Stdout}, Stderr: struct{ io.Writer }{os.Stderr},
+		Dir:    cfg.dir,
+		Grace:  cmp.Or(cfg.grace, -1), // proc takes 0 for its default
+		Linger: cmp.Or(cfg.linger, -1),
+		Stdout: struct{ io.Writer }{os.Stdout},
+		Stderr: struct{ io.Writer }{os.Stderr},
 	}
 	if err := cfg.check(); err != nil {
 		return c, err
@@ -33,41 +35,59 @@ func (cfg *config) command(args []string) (proc.Command, error) {
 	if info, err := os.Stat(cfg.dir); cfg.dir != "" && (err != nil || !info.IsDir()) {
 		return c, usage("-C %s: not a directory", cfg.dir)
 	}
-	name := "script"
+	err := cfg.choose(&c, args)
+	c.Name = cmp.Or(cfg.name, c.Name)
+	return c, err
+}
+
+// choose chooses what is run: the demonstration, a script in a file, a command, or the script on our input.
+func (cfg *config) choose(c *proc.Command, args []string) error {
 	switch {
 	case cfg.demo && (cfg.file != "" || len(args) > 0):
-		return c, usage("-demo is a step of its own; leave out the command and -f")
+		return usage("-demo is a step of its own; leave out the command and -f")
 	case cfg.demo:
-		name = "demo"
-		c.Args = slices.Concat(shell, []string{"-c", demo})
-		if cfg.timeout == 0 {
-			cfg.timeout, c.Grace = time.Second, 2*time.Second
-		}
+		cfg.demonstrate(c)
+		return nil
 	case cfg.file != "":
-		path, err := filepath.Abs(cfg.file) // -C comes later
-		if err == nil {
-			_, err = os.Stat(path)
-		}
-		if err != nil {
-			return c, &failure{err, cfg.status(proc.Result{}, err)}
-		}
-		name = filepath.Base(path)
-		c.Args = slices.Concat(shell, []string{path}, args)
+		return cfg.scriptFile(c, args)
 	case len(args) > 0 && args[0] == "":
-		return c, usage(`the command is ""; is a variable empty?`)
+		return usage(`the command is ""; is a variable empty?`)
 	case len(args) > 0:
-		name = filepath.Base(args[0])
+		c.Name = filepath.Base(args[0])
 		c.Args = args
-	default:
-		script, err := scriptFromStdin()
-		if err != nil {
-			return c, err
-		}
-		c.Args = slices.Concat(shell, []string{"/dev/fd/3"}) // the first of ExtraFiles
-		c.ExtraFiles = []*os.File{script}
+		return nil
 	}
-	c.Name = cmp.Or(cfg.name, name)
-	return c, nil
+	script, err := scriptFromStdin()
+	if err != nil {
+		return err
+	}
+	c.Name = "script"
+	c.Args = slices.Concat(shell, []string{"/dev/fd/3"}) // the first of ExtraFiles
+	c.ExtraFiles = []*os.File{script}
+	return nil
+}
+
+// demonstrate has the built-in step run, and be stopped after a second.
+func (cfg *config) demonstrate(c *proc.Command) {
+	c.Name = "demo"
+	c.Args = slices.Concat(shell, []string{"-c", demo})
+	if cfg.timeout == 0 {
+		cfg.timeout, c.Grace = time.Second, 2*time.Second
+	}
+}
+
+// scriptFile has the script of -f run, with its arguments.
+func (cfg *config) scriptFile(c *proc.Command, args []string) error {
+	path, err := filepath.Abs(cfg.file) // -C comes later
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		return &failure{err, cfg.status(proc.Result{}, err)}
+	}
+	c.Name = filepath.Base(path)
+	c.Args = slices.Concat(shell, []string{path}, args)
+	return nil
 }
 
 // scriptFromStdin returns the script on our standard input as a file of its own.

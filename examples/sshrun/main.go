@@ -49,7 +49,7 @@ func main() {
 	flag.DurationVar(&cfg.timeout, "timeout", 0, "stop the script after this `time`; 0 for no limit")
 	flag.DurationVar(&cfg.term, "term", 10*time.Second, "the `time` that a script has after TERM, before KILL")
 	flag.DurationVar(&cfg.kill, "kill", 5*time.Second, "the `time` after KILL, before the connection is closed")
-	flag.DurationVar(&cfg.keepAlive, "keepalive", 15*time.Second, "ask the server for a sign of life at this `interval`, and stop if there is none for three")
+	flag.DurationVar(&cfg.keepAlive, "keepalive", 15*time.Second, "ask for a sign of life at this `interval`; stop if there is none for three")
 	flag.Parse()
 	err := cfg.read(flag.Args()) // a signal while it reads the script ends it as ever
 	service.Main(func(ctx context.Context) error {
@@ -74,15 +74,10 @@ type failure struct {
 // ExitStatus is what package service asks for.
 func (f *failure) ExitStatus() int { return f.status }
 
-// read checks the flags, and reads the script.
+// read reads the script.
 func (cfg *config) read(args []string) error {
-	switch {
-	case cfg.timeout < 0 || min(cfg.connect, cfg.term, cfg.kill, cfg.keepAlive) <= 0:
-		return &failure{errors.New("-timeout must not be negative, and the other times must be more than 0"), 2}
-	case len(args) != 2:
+	if len(args) != 2 {
 		return &failure{errors.New("name a host and a script, like ci@build.example.com build.sh; - is stdin"), 2}
-	case cfg.identity == "":
-		return &failure{errors.New("-identity: which key is there to authenticate with?"), 2}
 	}
 	var text []byte
 	var err error

@@ -31,29 +31,66 @@ func (cfg *config) run(scope context.Context) error {
 	defer stop(nil)
 	s, err := cfg.open(ctx, func(shell *ssh.Session) {
 		shell.Stdin = strings.NewReader(bundle(cfg.script))
-		shell.Stdout, shell.Stderr = &output{os.Stdout, stop}, &output{os.Stderr, stop}
+		shell.Stdout = &output{os.Stdout, stop}
+		shell.Stderr = &output{os.Stderr, stop}
 	})
 	if err != nil {
 		return err
 	}
 	defer s.close()
+
 	ended := make(chan struct{}) // closed when the script has ended
 	var end error                // how it did
-	_, err = async.Watch(ctx, func(ctx context.Context) (struct{}, error) {
+	script := func(ctx context.Context) (struct{}, error) {
 		defer close(ended)
 		end = outcome(s.Wait(), context.Cause(ctx))
 		return struct{}{}, end
-	}, async.Every(cfg.keepAlive), cfg.alive(scope, s), async.Name("script"), async.Timeout(cfg.timeout),
-		async.OnAbort(func(hook context.Context, _ error) error {
-			return cfg.stop(hook, service.Hurry(scope), s, ended)
-		}),
-		async.HookTimeout(2*(cfg.term+cfg.kill)), // it keeps to its own limits
+	}
+	stopped := func(hook context.Context, _ error) error {
+		cfg.stop(hook, service.Hurry(scope), s, ended)
+		return nil
+	}
+	watched := async.Watch(ctx, script, async.Every(cfg.keepAlive), cfg.alive(scope, s),
+		async.Name("script"),
+		async.Timeout(cfg.timeout),
+		async.OnAbort(stopped),
+		async.HookTimeout(2*(cfg.term+cfg.kill)), // stop keeps to its own limits
 		async.Grace(2*(cfg.term+cfg.kill)),
-	).Wait(context.WithoutCancel(ctx)) // how the script ends is what it is for
+	)
+	_, err = watched.Join(ctx) // how the script ends is what it is for
 	if end != nil {
 		return end
 	}
 	return err
+}
+
+// stop is the abort hook of the script: TERM, and if that does not end it KILL, and if that
+// does not, the end of the connection. Each stage has its time, and the first that helps is the
+// last. hook is not cancelled with the script.
+func (cfg *config) stop(hook, hurry context.Context, s *session, ended <-chan struct{}) {
+	signal := func(sig ssh.Signal) { // a task beside us: it blocks if the server does not read
+		async.Go(hook, func(context.Context) error {
+			_ = s.Signal(sig) // whether it helped is seen at the end of the script
+			return nil
+		}, async.Name(string(sig)))
+	}
+
+	signal(ssh.SIGTERM)
+	select {
+	case <-ended:
+		return
+	case <-time.After(cfg.term):
+	case <-hurry.Done(): // the second signal
+	}
+
+	signal(ssh.SIGKILL)
+	select {
+	case <-ended:
+		return
+	case <-time.After(cfg.kill):
+	}
+
+	_ = s.tcp.Close() // ends whatever waits for the server, signals that are not sent yet, too
 }
 
 // bundle makes a script one compound command. A shell reads such a command to
@@ -107,29 +144,4 @@ func (cfg *config) alive(owner context.Context, s *session) func(context.Context
 		}
 		return nil
 	}
-}
-
-// stop is the abort hook of the script: TERM, and if that does not end it KILL, and if that
-// does not, the end of the connection. Each stage has its time, and the first that helps is the
-// last. hook is not cancelled with the script. A signal is sent beside us: it blocks if the server
-// does not read.
-func (cfg *config) stop(hook, hurry context.Context, s *session, ended <-chan struct{}) error {
-	for _, stage := range []struct {
-		signal ssh.Signal
-		within time.Duration
-		hurry  <-chan struct{}
-	}{{ssh.SIGTERM, cfg.term, hurry.Done()}, {ssh.SIGKILL, cfg.kill, nil}} {
-		async.Go(hook, func(context.Context) error {
-			_ = s.Signal(stage.signal) // whether it helped is seen at the end of the script
-			return nil
-		}, async.Name(string(stage.signal)))
-		select {
-		case <-ended:
-			return nil
-		case <-time.After(stage.within):
-		case <-stage.hurry:
-		}
-	}
-	_ = s.tcp.Close() // ends whatever waits for the server, signals that are not sent yet, too
-	return nil
 }

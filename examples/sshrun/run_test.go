@@ -19,18 +19,19 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/examples/internal/scripttest"
-	"github.com/ambit-go/ambit/examples/sshrun/internal/sshserver"
-	"github.com/ambit-go/ambit/internal/clitest"
+	"github.com/ambit-go/ambit/clitest"
 )
 
-func TestMain(m *testing.M) { scripttest.Main(m, map[string]func(){"sshrun": main}) }
+func TestMain(m *testing.M) {
+	testscript.Main(clitest.LeakChecked(m), map[string]func(){"sshrun": main})
+}
 
 // forever ends a script that goes on until a signal; a trap runs at once. It is
 // the child that says "ready", when it has become a program of its own: a fork
@@ -47,7 +48,7 @@ type machine struct {
 	known    string // known_hosts
 }
 
-func newMachine(t *testing.T, flaw sshserver.Flaw) *machine {
+func newMachine(t *testing.T, flaw flaw) *machine {
 	t.Helper()
 	m := &machine{t: t}
 	_, user, err := ed25519.GenerateKey(rand.Reader)
@@ -65,7 +66,7 @@ func newMachine(t *testing.T, flaw sshserver.Flaw) *machine {
 		require.NoError(t, err)
 		m.hostKeys = append(m.hostKeys, signer)
 	}
-	server := &sshserver.Server{HostKeys: m.hostKeys, User: "ci", Key: public, Flaw: flaw}
+	server := &sshServer{HostKeys: m.hostKeys, User: "ci", Key: public, flaw: flaw}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
@@ -156,7 +157,7 @@ func TestTheLimitOfTheScriptStopsIt(t *testing.T) {
 // When a server does not do what it is asked for, the program comes back after its stages, and
 // says so. A process that it has started has ended then.
 func TestAServerThatDoesNotHelpIsAbandoned(t *testing.T) {
-	for _, flaw := range []sshserver.Flaw{sshserver.IgnoreSignals, sshserver.Deaf, sshserver.NoEnd} {
+	for _, flaw := range []flaw{ignoreSignals, deaf, noEnd} {
 		p := newMachine(t, flaw).run("true"+forever, "-term", "100ms", "-kill", "100ms")
 		p.WaitFor("ready")
 		p.Signal(os.Interrupt)
@@ -168,14 +169,14 @@ func TestAServerThatDoesNotHelpIsAbandoned(t *testing.T) {
 
 // Nobody cancels here: a server that does not read any more is found out by its silence.
 func TestAServerThatFallsSilentIsFoundOut(t *testing.T) {
-	p := newMachine(t, sshserver.Stalled).run("sleep 600", "-keepalive", "100ms", "-term", "100ms", "-kill", "100ms")
+	p := newMachine(t, stalled).run("sleep 600", "-keepalive", "100ms", "-term", "100ms", "-kill", "100ms")
 	assert.Equal(t, 255, p.Wait())
 	assert.Contains(t, p.Stderr(), "no sign of life from the server for 300ms; the connection has ended before the script has")
 }
 
 func TestAServerThatNeverAnswersIsGivenUp(t *testing.T) {
-	for flaw, during := range map[sshserver.Flaw]string{
-		sshserver.Silent: "in the handshake", sshserver.NoSession: "opening a session", sshserver.NoShell: "starting bash",
+	for flaw, during := range map[flaw]string{
+		silent: "in the handshake", noSession: "opening a session", noShell: "starting bash",
 	} {
 		t.Run(string(flaw), func(t *testing.T) {
 			t.Parallel()
@@ -188,7 +189,7 @@ func TestAServerThatNeverAnswersIsGivenUp(t *testing.T) {
 }
 
 func TestAnEndThatIsNotToldIsNoSuccess(t *testing.T) {
-	p := newMachine(t, sshserver.HangUp).run("exit 0")
+	p := newMachine(t, hangUp).run("exit 0")
 	assert.Equal(t, 255, p.Wait())
 	assert.Contains(t, p.Stderr(), "the script may still run there")
 }
@@ -196,7 +197,7 @@ func TestAnEndThatIsNotToldIsNoSuccess(t *testing.T) {
 func TestHalfAScriptIsNeverRun(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "marker")
 	script := "touch " + marker + "\n" + strings.Repeat("# a long script\n", 64<<10)
-	assert.Equal(t, 255, newMachine(t, sshserver.Cut).run(script).Wait())
+	assert.Equal(t, 255, newMachine(t, cut).run(script).Wait())
 	assert.NoFileExists(t, marker)
 	assert.Equal(t, 0, newMachine(t, "").run(script).Wait())
 	assert.FileExists(t, marker)
@@ -252,8 +253,7 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 		{[]string{"-h"}, 0, "authenticate with the private key"},
 		{[]string{"-nope"}, 2, "not defined: -nope"},
 		{[]string{"host"}, 2, "name a host and a script"},
-		{[]string{"-term", "0s", "host", script}, 2, "the other times must be more than 0"},
-		{[]string{"host", script}, 2, "-identity: which key"},
+		{[]string{"host", script}, 255, "-identity: open"},
 		{[]string{"-identity", script, "host", "nowhere.sh"}, 255, "the script: open nowhere.sh"},
 		{[]string{"-identity", script, "host", script}, 255, "ssh: no key found"},
 		{[]string{"-identity", m.identity, "-known-hosts", "nowhere", "host", script}, 255, "-known-hosts: open nowhere"},

@@ -33,7 +33,12 @@ Tailresume follows a log over connections that break, and prints every byte of i
 Exit status: 0 received as a whole, 1 not, 2 wrong arguments, 130, 143 stopped, 141 not read.
 `
 
-const defaultScript = `for i in {1..60}; do echo "line $i of a log that grows while it is read"; sleep 0.03; done; printf 'the last line, which has no newline'`
+const defaultScript = `
+for i in {1..60}; do
+	echo "line $i of a log that grows while it is read"
+	sleep 0.03
+done
+printf 'the last line, which has no newline'`
 
 func main() {
 	d := &demo{follower: &follower{client: http.DefaultClient, out: os.Stdout}}
@@ -41,16 +46,20 @@ func main() {
 	flag.StringVar(&d.script, "script", defaultScript, "bash `script` that writes the log")
 	flag.IntVar(&d.cut, "cut", 600, "cut connections after so many `bytes`, on average; 0 for never")
 	flag.IntVar(&d.attempts, "attempts", 20, "give up after `n` connections in a row that bring nothing")
-	pause := flag.Duration("pause", 10*time.Millisecond, "the first `time` between connections; it doubles, up to 1s or as much, until one brings something")
+	pause := flag.Duration("pause", 10*time.Millisecond, "the first `time` between connections; it doubles up to 1s, until one brings something")
 	flag.Usage = func() {
 		fmt.Fprint(os.Stderr, about)
 		flag.PrintDefaults()
 	}
 	flag.Parse()
 	u, err := url.Parse(d.url)
-	if flag.NArg() > 0 || d.cut != 0 && (d.cut < 400 || d.cut > 1<<30) || d.attempts < 1 || *pause <= 0 || d.url != "" && (err != nil || u.Host == "") {
-		say("only flags; -url is like http://127.0.0.1:7000/log, -cut 0 or 400 to %d, the others more than 0", 1<<30)
-		os.Exit(2) // a connection that is cut too early brings no more than a header
+	switch {
+	case flag.NArg() > 0, d.attempts < 1, *pause <= 0, d.url != "" && (err != nil || u.Host == ""):
+		say("only flags; -url is like http://127.0.0.1:7000/log, -attempts and -pause are more than 0")
+		os.Exit(2)
+	case d.cut != 0 && (d.cut < 400 || d.cut > 1<<30): // a connection would bring no more than a header
+		say("-cut is 0, or 400 to %d", 1<<30)
+		os.Exit(2)
 	}
 	// When nobody reads our output any more a write to it fails, and does not end
 	// the process with a script that runs.

@@ -23,14 +23,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ambit-go/ambit/examples/internal/scripttest"
-	"github.com/ambit-go/ambit/internal/clitest"
+	"github.com/ambit-go/ambit/clitest"
 )
 
-func TestMain(m *testing.M) { scripttest.Main(m, map[string]func(){"tailresume": main}) }
+func TestMain(m *testing.M) {
+	testscript.Main(clitest.LeakChecked(m), map[string]func(){"tailresume": main})
+}
 
 // TestScripts runs the program as its users do.
-func TestScripts(t *testing.T) { scripttest.Scripts(t, testscript.Params{}) }
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", Cmds: clitest.Commands[*testscript.TestScript](), Setup: clitest.Setup[*testscript.Env]})
+}
 
 // Whatever the bytes and wherever the cuts: a log of short, long, empty and binary
 // lines, with a last one that has no newline.

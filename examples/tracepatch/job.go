@@ -35,9 +35,7 @@ func (c *config) run(ctx context.Context) error {
 		return err
 	}
 	defer log.close()
-	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a page to log in has no log
-	client := &http.Client{Timeout: 30 * time.Second, CheckRedirect: stay}
-	u := &uploader{client: client, url: strings.TrimSuffix(c.url, "/"), log: log, piece: int64(c.size), hurry: service.Hurry(ctx)}
+	u := c.uploader(log, service.Hurry(ctx))
 	defer context.AfterFunc(ctx, func() {
 		say("%v: what is left to do is done, and the log is sent; once more, and it is not", context.Cause(ctx))
 	})()
@@ -49,19 +47,7 @@ func (c *config) run(ctx context.Context) error {
 		defer abort(nil)
 		defer context.AfterFunc(u.hurry, func() { abort(context.Cause(u.hurry)) })()
 		defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
-		u.heed = func(status string) {
-			switch status {
-			case "canceling":
-				cancel(errCanceled)
-			case "canceled":
-				abort(errAborted)
-			}
-		}
-		// The bytes are in the journal: a server that is slow, or away, holds up
-		// neither the job nor the memory. The batch counts them, and says when.
-		due := batch.New(scope, u.flush, batch.Age(c.age), batch.Size(c.size, func(n int) int { return n }))
-		log.added = func(n int) { _ = due.Add(scope, n) } // refused if the upload has failed: then the job ends
-		async.Repeat(scope, async.Every(c.touch), u.touch, async.AfterInterval(), async.Daemon(), async.Name("touch"))
+		c.upload(scope, u, cancel, abort)
 		ran = c.scripts(soft, hard, u)
 		return nil
 	}, async.HookTimeout(c.final)) // of the last flush
@@ -75,6 +61,41 @@ func (c *config) run(ctx context.Context) error {
 		return errors.Join(ran, u.lost)
 	}
 	return err
+}
+
+// uploader makes the uploader of the log.
+func (c *config) uploader(log *journal, hurry context.Context) *uploader {
+	return &uploader{
+		client: &http.Client{
+			Timeout: 30 * time.Second,
+			CheckRedirect: func(*http.Request, []*http.Request) error {
+				return http.ErrUseLastResponse // a page to log in has no log
+			},
+		},
+		url:   strings.TrimSuffix(c.url, "/"),
+		log:   log,
+		piece: int64(c.size),
+		hurry: hurry,
+	}
+}
+
+// upload begins to upload the log, as long as scope lasts, and to heed what the server says about the job.
+func (c *config) upload(scope context.Context, u *uploader, cancel, abort context.CancelCauseFunc) {
+	u.heed = func(status string) {
+		switch status {
+		case "canceling":
+			cancel(errCanceled)
+		case "canceled":
+			abort(errAborted)
+		}
+	}
+	// The bytes are in the journal: a server that is slow, or away, holds up
+	// neither the job nor the memory. The batch counts them, and says when.
+	due := batch.New(scope, u.flush, batch.Age(c.age), batch.Size(c.size, func(n int) int { return n }))
+	u.log.added = func(n int) {
+		_ = due.Add(scope, n) // refused if the upload has failed: then the job ends
+	}
+	async.Repeat(scope, async.Every(c.touch), u.touch, async.AfterInterval(), async.Daemon(), async.Name("touch"))
 }
 
 // scripts runs the script and then the after-script, however the script has ended:

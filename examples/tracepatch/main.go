@@ -47,14 +47,14 @@ func main() {
 	flag.IntVar(&c.size, "size", 64<<10, "send so many `bytes` at once")
 	flag.DurationVar(&c.touch, "touch", time.Second, "ask the server this `often` how the job stands")
 	flag.DurationVar(&c.grace, "grace", 10*time.Second, "the `time` between TERM and KILL")
-	flag.DurationVar(&c.final, "final", 30*time.Second, "the `time` for what is left of the log when the job is over, and again for the word that it was all")
+	flag.DurationVar(&c.final, "final", 30*time.Second, "the `time` for the rest of the log at the end, and again for the word that it was all")
 	flag.Usage = func() {
 		fmt.Fprint(os.Stderr, about)
 		flag.PrintDefaults()
 	}
 	flag.Parse()
 	u, err := url.Parse(c.url)
-	if flag.NArg() > 0 || c.age <= 0 || c.touch <= 0 || c.final <= 0 || c.grace <= 0 || c.size < 1 || err != nil || u.Host == "" {
+	if flag.NArg() > 0 || err != nil || u.Host == "" || min(c.age, c.touch, c.final, c.grace) <= 0 || c.size < 1 {
 		say("only flags; -url is like http://127.0.0.1:8080/jobs/1, the times and -size are more than 0")
 		os.Exit(2)
 	}

@@ -103,7 +103,8 @@ const attemptLimit = 5 * time.Second
 func (w *waiter) waitOne(ctx context.Context, t target) outcome {
 	o := outcome{target: t}
 	begin, streak, said := time.Now(), 0, ""
-	_, o.err = async.Poll(ctx, async.Jitter(0.2, async.Backoff(min(10*time.Millisecond, w.interval), w.interval)), func(ctx context.Context) (string, bool, error) {
+	pause := async.Jitter(0.2, async.Backoff(min(10*time.Millisecond, w.interval), w.interval))
+	_, o.err = async.Poll(ctx, pause, func(ctx context.Context) (string, bool, error) {
 		limited, cancel := context.WithTimeout(ctx, attemptLimit)
 		defer cancel()
 		o.attempts++

@@ -18,7 +18,7 @@ import (
 )
 
 // The public packages of the module, but compat, whose functions are those of another library.
-var documented = []string{"async", "async/asynctest", "async/asyncz", "async/record", "scheduler", "jobqueue", "batch", "lease", "service", "proc"}
+var documented = []string{"async", "async/asynctest", "async/asyncz", "async/record", "scheduler", "jobqueue", "batch", "lease", "service", "proc", "clitest"}
 
 // The exported functions that are no models, and why.
 var undocumented = map[string]string{

@@ -40,7 +40,7 @@ func outdated(ctx context.Context, c interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }) (version int64, migrate bool, err error) {
 	var there bool
-	if err := c.QueryRow(ctx, "SELECT to_regclass('lk_schema') IS NOT NULL").Scan(&there); err != nil {
+	if err := c.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass('lk_schema'))").Scan(&there); err != nil {
 		return 0, false, err
 	}
 	if there {

@@ -128,7 +128,9 @@ func migrate(ctx context.Context, db database, install string) (string, error) {
 func version(t tx, d *dialect, install string) (v int64, _ string, err error) {
 	find := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'tq_schema'"
 	if d.postgres {
-		find = "SELECT count(to_regclass('tq_schema'))"
+		// To read a table has the server see those that others have just made; by to_regclass alone it
+		// would say what it knew before the wait for the lock.
+		find = "SELECT count(*) FROM pg_catalog.pg_class WHERE oid = to_regclass('tq_schema')"
 	}
 	var tables int64
 	if err := t.run(row(find, nil, &tables)); err != nil || tables == 0 {

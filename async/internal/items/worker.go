@@ -203,7 +203,6 @@ func (w *Worker[E]) Rescue(v *tree.Verdict) {
 func (w *Worker[E]) Unrun(v *tree.Verdict) {
 	defer w.leave()
 	c := w.crew
-	tree.TellUnrun(&w.Task, v)
 	if !w.busy {
 		c.unrun(v)
 		return

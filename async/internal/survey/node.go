@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/ambit-go/ambit/async/internal/crash"
 	"github.com/ambit-go/ambit/async/internal/tree"
@@ -21,6 +22,9 @@ func (d *drawing) node(i int32) picture.Node {
 		ID: d.id(i), Kind: picture.Kind(t.t.Kind.String()), Name: name.text, Place: name.place,
 		State: states[t.state+1], Told: d.told(t.told), Waiters: int(t.waiters),
 		Limit: d.limit(i), Restart: d.restart(i), Daemon: t.t.IsDismissible(),
+	}
+	if ago, ok := tree.BeganAt(t.t); ok {
+		n.Begun = time.Now().Add(-ago)
 	}
 	if f := future(t.t); f != nil && t.state != int8(tree.StateDone) {
 		n.Sought = f.Sought()
@@ -40,15 +44,16 @@ func (d *drawing) node(i int32) picture.Node {
 func (d *drawing) waitsOf(i int32, n *picture.Node) {
 	t := &d.tasks[i]
 	add := func(w picture.Wait) { n.Waits = append(n.Waits, w) }
+	const once = 1 // a task queues once, and joins once
 	if t.state == int8(tree.StateQueued) {
 		p, inPart := d.places.of[i]
 		switch {
 		case d.turns[i] != nil:
-			add(picture.Wait{How: picture.WayLimit})
+			add(picture.Wait{How: picture.WayLimit, Mark: once})
 		case inPart:
-			add(picture.Wait{How: picture.WayPart, Part: p + 1})
+			add(picture.Wait{How: picture.WayPart, Part: p + 1, Mark: once})
 		case tree.ExecutorOf(t.t) != nil:
-			add(picture.Wait{How: picture.WayExecutor})
+			add(picture.Wait{How: picture.WayExecutor, Mark: once})
 		}
 		return
 	}
@@ -64,12 +69,12 @@ func (d *drawing) waitsOf(i int32, n *picture.Node) {
 		add(picture.Wait{How: picture.WayLimit})
 	}
 	if len(n.Waits) == 0 && sc.joins {
-		add(picture.Wait{How: picture.WayJoin})
+		add(picture.Wait{How: picture.WayJoin, Mark: once})
 	}
 }
 
 func (d *drawing) drawn(w *tree.Wait) picture.Wait {
-	out := picture.Wait{Left: w.Left, Own: w.Deaf}
+	out := picture.Wait{Left: w.Left, Mark: w.Mark(), Own: w.Deaf}
 	switch w.Kind {
 	case tree.ForTime:
 		out.How = picture.WaySleep

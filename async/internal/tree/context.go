@@ -126,6 +126,32 @@ func notifyLocked(s *Scope) {
 	}
 }
 
+// SeldomLocked returns what few scopes have, to be set.
+func SeldomLocked(s *Scope) *Seldom {
+	if s.seldom == nil {
+		s.seldom = new(Seldom)
+	}
+	return s.seldom
+}
+
+// seldomOf returns what few scopes have, to be read: nothing for most.
+func seldomOf(s *Scope) Seldom {
+	if s.seldom == nil {
+		return Seldom{}
+	}
+	return *s.seldom
+}
+
+// timersLocked takes the timers of s, to be stopped.
+func timersLocked(s *Scope) (timers []*time.Timer) {
+	if r := s.seldom; r != nil {
+		if timers, r.Timers = r.Timers, nil; r.Alarm != nil {
+			timers = append(timers, r.Alarm)
+		}
+	}
+	return timers
+}
+
 // Seal cancels the context of an ended scope and takes it off everything it
 // is registered with: the context it watches, its timers, and the parker. Functions that it calls
 // take other locks, so that is done after unlocking. A cancellation that comes at the same time
@@ -134,11 +160,8 @@ func Seal(s *Scope) {
 	s.stopped() // notes it if what cancels s has not come to us yet
 	s.Mu.Lock()
 	s.Ended = true
-	unwatch, timers := s.unwatch, s.Timers
-	s.unwatch, s.Timers = nil, nil
-	if s.Alarm != nil {
-		timers = append(timers, s.Alarm)
-	}
+	unwatch, timers := s.unwatch, timersLocked(s)
+	s.unwatch = nil
 	std := s.std.Load()
 	s.Why.CompareAndSwap(nil, endedStop)
 	s.cancelled = true

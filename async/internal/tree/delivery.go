@@ -143,11 +143,14 @@ func skip(t *Task, stop *StopError) {
 	}
 	RecordSkipped(t.Owner)
 	v := stop.verdict()
+	tellSkipped(t, &v)
 	t.Self.Unrun(&v)
 }
 
 // Reject settles t, which its executor has refused.
 func Reject(t *Task, err error) {
 	t.EndUnrun()
-	t.Self.Unrun(&Verdict{Err: Codec.Rejected(t.Name(), err)})
+	v := Verdict{Err: Codec.Rejected(t.Name(), err)}
+	tellSkipped(t, &v)
+	t.Self.Unrun(&v)
 }

@@ -1,8 +1,6 @@
 package tree
 
 import (
-	"context"
-	"errors"
 	"slices"
 
 	"github.com/ambit-go/ambit/async/internal/tally"
@@ -189,38 +187,13 @@ func (s *Scope) recordHookErrorIf(first func() bool, err error) {
 	}
 }
 
-// TellEnd does step 6: it tells the observers that t has ended.
+// TellEnd does step 6 of failure.go: it tells the observers that t has ended.
 func TellEnd(t *Task, v *Verdict, stop *StopError) {
-	if t.Owner == nil || t.Owner.Observers == nil || t.More == nil || t.More.Added().Restart != nil {
+	if untold(t) {
 		return
 	}
 	t.Retire() // observers are no part of the handler
 	TellObservers(t.Owner, EndEvent(t, v, stop))
-}
-
-// EndEvent returns what observers are told of the end of t.
-func EndEvent(t *Task, v *Verdict, stop *StopError) Event {
-	e := Event{Kind: eventEnd, Of: t, Task: t.Name(), Took: Clock() - t.More.started, Err: v.Err, Echo: v.Echo}
-	if stop != nil {
-		e.Cause = stop.Cause
-	}
-	if g := givenTo(t); g != nil {
-		g.ended(&e)
-	}
-	return e
-}
-
-// TellStart tells the observers that t starts.
-func TellStart(t *Task) {
-	if t.Owner.Observers != nil && t.More.Added().Restart == nil { // they are told of its runs
-		t.More.started = Clock()
-		e := Event{Kind: eventStart, Of: t, Task: t.Name()}
-		if g := givenTo(t); g != nil {
-			enter(t, g, e)
-		} else {
-			TellObservers(t.Owner, e)
-		}
-	}
 }
 
 // tellPanic tells the observers of s of a panic of t, once on its way up.
@@ -230,65 +203,13 @@ func tellPanic(s *Scope, t *Task, p *Panic) {
 	}
 }
 
-// TellObservers calls every observer from the inside out; what goes wrong in one of
-// them is an error of s.
-func TellObservers(s *Scope, e Event) {
-	for o := s.Observers; o != nil; o = o.outer {
-		s.tell(o, e)
+// guarded has an observer called; what goes wrong in that is an error of in.
+func guarded(in *Scope, call func() error) {
+	var err error
+	if failed := Guard("observer", func() { err = call() }); failed != nil {
+		err = failed
 	}
-}
-
-// tell calls o, if that is told of such events. The error is of s, which may have an observer inside o.
-func (s *Scope) tell(o *observers, e Event) {
-	if o.Tell == nil || e.Kind > eventPanic && o.Enter == nil {
-		return
-	}
-	if err := Guard("observer", func() { o.Tell(e) }); err != nil {
-		s.RecordHookError(err)
-	}
-}
-
-// enter has the observers of t give it their values, as g, and tells them of the start e.
-func enter(t *Task, g *given, e Event) {
-	if g.made != 0 {
-		g.queued, g.made = t.More.started-g.made, 0
-	}
-	g.added.Store(nil) // of an item before
-	g.returned, g.ends = 0, nil
-	ctx := context.WithoutCancel(g.Context)
-	for o := t.Owner.Observers; o != nil; o = o.outer {
-		if o.Enter == nil {
-			t.Owner.tell(o, e)
-			continue
-		}
-		err := Guard("observer", func() {
-			if added := o.Enter(ctx, e); added == nil || added.Done() != nil {
-				t.Owner.RecordHookError(errEnter)
-			} else {
-				ctx = added
-				g.added.Store(&added)
-			}
-			o.Tell(e)
-		})
-		if err != nil {
-			t.Owner.RecordHookError(err)
-		}
-	}
-	for o := t.Owner.Observers; o != nil && t.Kind != KindGroup; o = o.outer { // nothing runs in a group
-		if o.Begin != nil {
-			added, ends := o.Begin(ctx, e)
-			ctx, g.ends = added, append(g.ends, ends)
-			g.added.Store(&added)
-		}
-	}
-}
-
-// errEnter is the error of a scope whose observer has returned another context than it should.
-var errEnter = errors.New("async: Enter of an observer: return the ctx that it was given, or one that adds values to it")
-
-// TellUnrun tells observers that ask for it that t was cancelled before it ran, if v says so.
-func TellUnrun(t *Task, v *Verdict) {
-	if v.Echo && t.Owner.Observers.give() {
-		TellObservers(t.Owner, Event{Kind: eventSkip, Of: t, Task: t.Name(), Err: v.Err, Cause: v.Cause})
+	if err != nil {
+		in.RecordHookError(err)
 	}
 }

@@ -2,20 +2,50 @@ package tree
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 )
 
-// This file is what observers give tasks: values of their own, and what they ask for besides. A task
-// under other observers has nothing of it.
+// This file tells observers of starts and ends, and is what they give tasks: values of their own, and what
+// they ask for besides. A task under other observers has nothing of that.
+
+// TellStart tells the observers that t starts.
+func TellStart(t *Task) {
+	if untold(t) {
+		return
+	}
+	seen := t.More.seen
+	if seen.began.Load() != 0 {
+		seen.queued = 0 // the first item of t has queued
+	}
+	seen.began.Store(int64(Clock()))
+	e := seen.event(eventStart, t)
+	if g := givenTo(t); g != nil {
+		enter(t, g, e)
+	} else {
+		TellObservers(t.Owner, e)
+	}
+}
+
+// EndEvent returns what observers are told of the end of t.
+func EndEvent(t *Task, v *Verdict, stop *StopError) Event {
+	e := t.More.seen.event(eventEnd, t)
+	e.Took, e.Err, e.Echo = Clock()-time.Duration(t.More.seen.began.Load()), v.Err, v.Echo
+	if stop != nil {
+		e.Cause = stop.Cause
+	}
+	if g := givenTo(t); g != nil {
+		e.Joined = g.ended()
+	}
+	return e
+}
 
 // A given is where the values of a task are looked up whose observers give some. Whether that task is
 // cancelled is still the affair of the ctx that it was started with, which it stands around.
 type given struct {
 	context.Context
 	added    AtomicPointer[context.Context] // what observers have made of Context; nil: nothing yet
-	made     time.Duration                  // when the task was made, on our clock; 0: it has begun before
-	queued   time.Duration                  // from then until its handler began
 	returned time.Duration                  // when its handler has; 0: it has not
 	ends     []Ends                         // of Begin
 }
@@ -24,7 +54,7 @@ func newGiven(values context.Context) *given {
 	if values == nil {
 		values = context.Background()
 	}
-	return &given{Context: values, made: Clock()}
+	return &given{Context: values}
 }
 
 // Value looks key up in what observers have made of the context, but for the key with which package
@@ -63,16 +93,48 @@ func HandlerReturned(t *Task) {
 	}
 }
 
-// ended is called when t has come to its end, before observers are told.
-func (g *given) ended(e *Event) {
-	e.Queued = g.queued
-	if g.returned != 0 {
-		e.Joined = Clock() - g.returned
-	}
+// ended is called when the task has come to its end, before observers are told. It returns how long ago its
+// handler has returned.
+func (g *given) ended() (joined time.Duration) {
 	for _, end := range g.ends {
 		if end.Ended != nil {
 			end.Ended()
 		}
 	}
 	g.ends = nil
+	if g.returned == 0 {
+		return 0
+	}
+	return Clock() - g.returned
 }
+
+// enter has the observers of t give it their values, as g, and tells them of the start e.
+func enter(t *Task, g *given, e Event) {
+	g.added.Store(nil) // of an item before
+	g.returned, g.ends = 0, nil
+	ctx := context.WithoutCancel(g.Context)
+	for o := t.Owner.Observers; o != nil; o = o.outer {
+		if o.Enter != nil {
+			o.guard(t.Owner, func() error {
+				added := o.Enter(ctx, e)
+				if added == nil || added.Done() != nil {
+					return errEnter
+				}
+				ctx = added
+				g.added.Store(&added)
+				return nil
+			})
+		}
+		o.tell(t.Owner, e)
+	}
+	for o := t.Owner.Observers; o != nil && t.Kind != KindGroup; o = o.outer { // nothing runs in a group
+		if o.Begin != nil {
+			added, ends := o.Begin(ctx, e)
+			ctx, g.ends = added, append(g.ends, ends)
+			g.added.Store(&added)
+		}
+	}
+}
+
+// errEnter is the error of a scope whose observer has returned another context than it should.
+var errEnter = errors.New("async: Enter of an observer: return the ctx that it was given, or one that adds values to it")

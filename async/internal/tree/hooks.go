@@ -172,7 +172,9 @@ func (x *ExitHook) Renew(scope context.Context) bool {
 // that are left when DetachAfter has passed are run when the last straggler has ended, see
 // leftBehind.Run.
 func runExit(s *Scope, x *ExitHook, handler tally.HandlerEnd) {
-	v := Verdict{Err: s.returnedErr}
+	s.Mu.Lock()
+	v := Verdict{Err: seldomOf(s).returnedErr}
+	s.Mu.Unlock()
 	if v.Err == nil {
 		sumUp(s, handler, &v, false)
 	}

@@ -45,7 +45,7 @@ func (p *Impatience) joins(s *Scope) {
 	}
 	s.Mu.Lock()
 	if s.Why.Load() == nil {
-		s.Timers = append(s.Timers, time.AfterFunc(p.Stall, func() { p.stalled(s, nil) }))
+		addTimerLocked(s, p.Stall, func() { p.stalled(s, nil) })
 	}
 	s.Mu.Unlock()
 }
@@ -56,7 +56,7 @@ func (p *Impatience) cancelledLocked(s *Scope, stop *StopError) {
 		return // Scope has returned, and nobody waits
 	}
 	if p.Call != nil {
-		s.Timers = append(s.Timers, time.AfterFunc(p.Stall, func() { p.stalled(s, stop) }))
+		addTimerLocked(s, p.Stall, func() { p.stalled(s, stop) })
 	}
 	p.overranLocked(s)
 }
@@ -65,8 +65,14 @@ func (p *Impatience) cancelledLocked(s *Scope, stop *StopError) {
 // of a scope that was not has overrun its time.
 func (p *Impatience) overranLocked(s *Scope) {
 	if p.Detaches && !s.Ended {
-		s.Timers = append(s.Timers, time.AfterFunc(p.Detach, func() { p.giveUp(s) }))
+		addTimerLocked(s, p.Detach, func() { p.giveUp(s) })
 	}
+}
+
+// addTimerLocked has f called after d, unless s has ended.
+func addTimerLocked(s *Scope, d time.Duration, f func()) {
+	r := SeldomLocked(s)
+	r.Timers = append(r.Timers, time.AfterFunc(d, f))
 }
 
 // stalled tells OnStall which tasks of s are left, if any are, some time after s was
@@ -118,8 +124,8 @@ func (p *Impatience) giveUp(s *Scope) {
 // A stand-in for the scope is registered at the root before anybody is told, so that
 // Shutdown misses nothing, until the last of it has ended.
 //
-// The last task may leave just now. Leaving and s.leftAtRoot share one lock: either it
-// finds s.leftAtRoot and ends the scope, or we find that nobody is left
+// The last task may leave just now. Leaving and leftAtRoot share one lock: either it
+// finds leftAtRoot and ends the scope, or we find that nobody is left
 // and do it. Daemons and groups are told to go then, as at any end.
 func (p *Impatience) leaveBehind(s *Scope, handler tally.HandlerEnd) (v *Verdict) {
 	left := StragglersOf(s)
@@ -143,12 +149,13 @@ func (p *Impatience) leaveBehind(s *Scope, handler tally.HandlerEnd) (v *Verdict
 	s.Home.Scope.Add(atRoot)
 
 	s.Mu.Lock()
-	s.returnedErr = v.Err
-	timers := s.Timers
-	s.Timers = nil
+	r := SeldomLocked(s)
+	r.returnedErr = v.Err
+	timers := r.Timers
+	r.Timers = nil
 	over := s.Live <= s.dismissible
 	if !over {
-		s.leftAtRoot = atRoot
+		r.leftAtRoot = atRoot.Self.Run
 	}
 	s.Mu.Unlock()
 	for _, t := range timers {
@@ -180,9 +187,9 @@ func takeSum(s *Scope, handler tally.HandlerEnd, stop *StopError, e error) (sum 
 	end.Last = e
 	sum = all.Sum(end)
 	all.Forget()
-	if s.Alarm != nil { // of a panic, which is raised now
-		s.Alarm.Stop()
-		s.Alarm = nil
+	if alarm := seldomOf(s).Alarm; alarm != nil { // of a panic, which is raised now
+		alarm.Stop()
+		s.seldom.Alarm = nil
 	}
 	return sum, true
 }

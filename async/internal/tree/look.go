@@ -1,6 +1,9 @@
 package tree
 
-import "reflect"
+import (
+	"context"
+	"reflect"
+)
 
 // This file is the look: what a scope holds, and what its task waits for, for those who draw a
 // picture of the tree. A look takes one lock at a time, each briefly. It makes nothing, calls no
@@ -208,3 +211,10 @@ var kindNames = [...]string{"go", "future", "promise", "scope", "hook", "run", "
 
 // String returns what a picture calls it.
 func (k Kind) String() string { return kindNames[k] }
+
+// IsUnnamedLeaf reports whether ctx is that of a task which was given no name, and has started and
+// awaited nothing.
+func IsUnnamedLeaf(ctx context.Context) bool {
+	t, ok := ctx.(*Task)
+	return ok && t.Naming().given == "" && isLeaf(t)
+}

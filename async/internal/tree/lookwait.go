@@ -2,6 +2,7 @@ package tree
 
 import (
 	"fmt"
+	"hash/maphash"
 	"reflect"
 	"time"
 	"unsafe"
@@ -30,7 +31,9 @@ type Wait struct {
 	Deaf bool
 
 	w      *Waiter
+	noted  *Noted // of ForOthers
 	serial int64
+	until  time.Duration // of a waiter
 	on     *Future
 }
 
@@ -47,7 +50,7 @@ func waitsLocked(s *Scope, all []Wait) (_ []Wait, more int) {
 		all = append(all, w)
 	}
 	for n := s.noted; n != nil; n = n.next { // first: it may wait for a future of its own inside
-		add(Wait{Kind: ForOthers, Part: n.part, Text: n.text})
+		add(Wait{Kind: ForOthers, Part: n.part, Text: n.text, noted: n, serial: n.serial})
 	}
 	if w := s.parker.Load(); w != nil && w.busy.Load() {
 		if wait, ok := waitOf(w, false); ok {
@@ -65,7 +68,8 @@ func waitsLocked(s *Scope, all []Wait) (_ []Wait, more int) {
 // waitOf returns the wait of w, if it goes on.
 func waitOf(w *Waiter, deaf bool) (wait Wait, ok bool) {
 	serial := w.serial.Load()
-	wait = Wait{Kind: ForTime, Left: w.left(), Deaf: deaf, w: w, serial: serial}
+	left, until := w.left()
+	wait = Wait{Kind: ForTime, Left: left, Deaf: deaf, w: w, serial: serial, until: until}
 	if on := w.waitsFor(serial); on != nil {
 		wait.Kind, wait.On, wait.on = ForFuture, &on.Task, on
 		return wait, true
@@ -73,24 +77,39 @@ func waitOf(w *Waiter, deaf bool) (wait Wait, ok bool) {
 	return wait, wait.Left > 0 // else it is about to begin, or is over
 }
 
-// left returns how long it takes until the limit of w ends its wait; 0: it has none, or not on the
-// clock of the caller.
-func (w *Waiter) left() time.Duration {
+// left returns how long it takes until the limit of w ends its wait, 0 if it has none, or not on the
+// clock of the caller; and when that is, on its own clock.
+func (w *Waiter) left() (left, until time.Duration) {
 	w.mu.Lock()
 	until, bubble := w.until, w.bubble
 	w.mu.Unlock()
 	if until == 0 {
-		return 0
+		return 0, 0
 	}
 	now := Clock()
 	if bubble != inBubble(now) {
-		return 0
+		return 0, until
 	}
-	return max(until-now, 1)
+	return max(until-now, 1), until
 }
 
 // Lasts reports whether the wait, which is one for a future, goes on: then it has since it was seen.
 func (w *Wait) Lasts() bool { return w.w.waitsFor(w.serial) == w.on }
+
+// Mark returns what tells the wait from other waits of the task: from those before it by its serial
+// number or its limit, from those beside it by where it is kept. It is never 0, and tells nothing else.
+func (w *Wait) Mark() uint64 {
+	return maphash.Comparable(marks, waitMark{w.w, w.noted, w.serial, w.until}) | 1
+}
+
+type waitMark struct {
+	w      *Waiter
+	noted  *Noted
+	serial int64
+	until  time.Duration
+}
+
+var marks = maphash.MakeSeed()
 
 // InTraceback returns what a traceback shows on top of the goroutine that waits, and of no other while
 // the wait lasts: that it is parked on the condition variable of the wait.
@@ -110,7 +129,10 @@ func (n *Noted) Begin(t *Task, part any, text string) {
 	if s.isShared() {
 		return
 	}
-	n.s, n.part, n.text = s, part, text
+	n.s, n.part, n.text, n.serial = s, part, text, n.serial+1
+	if hears(t, eventWaited) {
+		n.began = Clock()
+	}
 	s.Mu.Lock()
 	if n.next = s.noted; n.next != nil {
 		n.next.prev = n
@@ -135,5 +157,8 @@ func (n *Noted) End() {
 		s.noted = n.next
 	}
 	s.Mu.Unlock()
-	*n = Noted{}
+	if n.began != 0 {
+		tellWait(s.Task, nil, n.part, n.text, n.began)
+	}
+	*n = Noted{serial: n.serial}
 }

@@ -73,14 +73,12 @@ func (s *Scope) Leave(t *Task) {
 	if s.joiner != nil && s.Live <= s.dismissible {
 		s.joiner.Release()
 	}
-	if s.changed != nil {
-		wakeLocked(s)
-	}
-	if s.leftAtRoot != nil && s.Live <= s.dismissible {
+	wakeLocked(s)
+	if left := seldomOf(s).leftAtRoot; left != nil && s.Live <= s.dismissible {
 		// leftAtRoot is taken under the lock, so that s is ended once. Exit hooks run there:
 		// not on the goroutine of a task that has ended.
-		go s.leftAtRoot.Self.Run()
-		s.leftAtRoot = nil
+		go left()
+		s.seldom.leftAtRoot = nil
 	}
 	s.Mu.Unlock()
 }

@@ -216,6 +216,8 @@ type Noted struct {
 	prev, next *Noted // on the list of s; guarded by s.Mu
 	part       any
 	text       string
+	began      time.Duration // on our clock; 0: no observer asks for waits
+	serial     int64         // which wait of this Noted it is
 }
 
 // Settled reports whether f has its outcome.
@@ -229,6 +231,7 @@ type oneWait struct {
 	w        *Waiter
 	under    *Scope        // whose cancellation ends the wait; nil if ctx is not its own
 	isParker bool          // w is the parker of under
+	heard    bool          // an observer asks for waits
 	listed   *Scope        // on whose list w is, if it is no parker; nil: none
 	began    time.Duration // on our clock
 	stop     func() bool   // takes w off ctx; nil if it is not on it

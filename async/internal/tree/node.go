@@ -86,18 +86,18 @@ type Task struct {
 // More is what few tasks have.
 type More struct {
 	TaskOptions
-	Origin                   // of its context, if it differs from its owner's
-	started    time.Duration // when, on our clock; only if observed
-	slot       *slot         // only under a Limit
-	Delivery   *Delivery     // only on an Executor
-	expiryTold error         // what the first waiter was told instead of the outcome; guarded by Future.Mu
-	countedOut AtomicBool    // a hook is not among its owner's hooksInTime any more
-	hooked     bool          // the abort hook has been started; guarded by Inner.Mu
-	differs    bool          // Origin is in use
-	derived    bool          // Origin.values is what decides when it is cancelled; see Task.derived
-	shielded   bool          // cancellation of what is around it does not reach it
-	timed      bool          // Origin.deadline is that of its own timeout
-	dismissed  bool          // a daemon or group was told that its owner is done; guarded by Owner.Mu
+	Origin                // of its context, if it differs from its owner's
+	seen       *sighting  // when it was started, and began; only if observed. Set before the task is shared
+	slot       *slot      // only under a Limit
+	Delivery   *Delivery  // only on an Executor
+	expiryTold error      // what the first waiter was told instead of the outcome; guarded by Future.Mu
+	countedOut AtomicBool // a hook is not among its owner's hooksInTime any more
+	hooked     bool       // the abort hook has been started; guarded by Inner.Mu
+	differs    bool       // Origin is in use
+	derived    bool       // Origin.values is what decides when it is cancelled; see Task.derived
+	shielded   bool       // cancellation of what is around it does not reach it
+	timed      bool       // Origin.deadline is that of its own timeout
+	dismissed  bool       // a daemon or group was told that its owner is done; guarded by Owner.Mu
 }
 
 // isScopeOrGroup reports whether users have opened t with the options of a scope.
@@ -186,20 +186,12 @@ type Scope struct {
 	// joiner is the waiter of the goroutine that joins, while it waits for the
 	// children. The goroutine takes it back under Mu: then nobody can notify it.
 	joiner *Waiter
-	// changed is closed, and nil again, when a child leaves. Only Shutdown waits for it.
-	changed chan struct{}
-	// leftAtRoot stands at the root for s, which has returned without its tasks: the last
-	// of these to leave, daemons and groups left out, takes it, and ends s.
-	leftAtRoot *Task
+	seldom *Seldom // nil until one of its fields is set
 
 	Exits *ExitHook    // the one registered last; the others follow
 	Tally *tally.Tally // nil until something goes wrong, or a value waits to be given
 
-	Alarm   *time.Timer // prints the panic that is to be raised, if that takes long
 	unwatch func() bool // takes us off the context we watch
-	Timers  []*time.Timer
-
-	returnedErr error // what Scope has returned, if it did so without its tasks
 
 	led bool // a leader in it has cancelled it, or is about to
 

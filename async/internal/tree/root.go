@@ -111,17 +111,18 @@ func (r *Root) wake() {
 func changeOf(s *Scope) <-chan struct{} {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	if s.changed == nil {
-		s.changed = make(chan struct{})
+	r := SeldomLocked(s)
+	if r.changed == nil {
+		r.changed = make(chan struct{})
 	}
-	return s.changed
+	return r.changed
 }
 
 // wakeLocked has those that wait for a change of s look again.
 func wakeLocked(s *Scope) {
-	if s.changed != nil {
-		close(s.changed)
-		s.changed = nil
+	if r := s.seldom; r != nil && r.changed != nil {
+		close(r.changed)
+		r.changed = nil
 	}
 }
 

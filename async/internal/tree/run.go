@@ -18,7 +18,6 @@ func (g *GoTask) Future() *Future { return nil }
 // Unrun ends a task that never ran.
 func (g *GoTask) Unrun(v *Verdict) {
 	t := &g.Task
-	TellUnrun(t, v)
 	if t.Kind == KindDetached {
 		t.Owner.Home.detachedEnded(v)
 	} else {

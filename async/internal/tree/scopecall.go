@@ -83,10 +83,10 @@ func SetOptions(s *Scope, o *ScopeOptions) {
 		s.On = o.On
 	}
 	if o.Observer != nil {
-		s.Observers = s.Observers.and(o.Observer)
+		s.Observers = s.Observers.and(o.Observer, guarded)
 	}
 	if o.Profile != nil {
-		s.Observers = s.Observers.and(o.Profile)
+		s.Observers = s.Observers.and(o.Profile, guarded)
 	}
 }
 

@@ -80,35 +80,58 @@ type ScopeOptions struct {
 type EventKind uint8
 
 const (
-	eventStart EventKind = iota // a handler is about to run
-	eventEnd                    // a task is about to settle
-	eventPanic                  // a handler has panicked
-	eventSkip                   // a task was cancelled before it ran; only for observers that give values
-	eventWait                   // a wait for a future has ended; as eventSkip
+	eventStart   EventKind = iota // a handler is about to run
+	eventEnd                      // a task is about to settle
+	eventPanic                    // a handler has panicked
+	eventQueued                   // a task is on its way to its handler
+	eventSkipped                  // a task is about to settle whose handler was not called
+	eventWaited                   // a wait of a task is over
+
+	givesValues EventKind = 7 // no event: an observer gives tasks values
 )
+
+// Kinds is a set of kinds of events: one bit for each.
+type Kinds uint8
+
+// UsualKinds are those that an observer is told of which does not say.
+const UsualKinds Kinds = 1<<eventStart | 1<<eventEnd | 1<<eventPanic
+
+// With returns the set with kind in it.
+func (k Kinds) With(kind EventKind) Kinds { return k | 1<<kind }
 
 // An Event is what observers are told.
 type Event struct {
-	Kind  EventKind
-	Of    *Task // the task, which is its context, too
-	Task  string
-	On    *Task         // of a wait: what it was for
-	Took  time.Duration // of an end: since the start; of a wait
-	Err   error         // how it ended
-	Cause error         // of an end: why its context was cancelled, if it was
-	Echo  bool          // of an end: Err says no more than that
-	// Queued is, of an end, how long the handler had not begun; Joined is how long it had returned. They are
-	// known under observers that give values.
-	Queued, Joined time.Duration
+	Kind   EventKind
+	Of     *Task // the task, which is its context, too
+	Task   string
+	Queued time.Duration // until its start
+	Took   time.Duration // of an end: since the start; of a wait: how long it was
+	Joined time.Duration // of an end, under an observer that gives values: since the handler has returned
+	Err    error         // how it ended
+	Cause  error         // of an end: why its context was cancelled, if it was
+	Echo   bool          // of an end: Err says no more than that
+	PC     uintptr       // where it was started; 0: nobody asks for eventQueued, or it is not known
+	On     *Task         // of a wait for a future: whose
+	Part   any           // of a wait that another package has noted
+	Text   string        // of such a wait
 }
 
-// An Observer is what is told of the tasks of a scope. What is nil is not asked.
+// A sighting is when an observed task was started, and when it began. The task's More has it from
+// before the task is shared; lookers read began at any time.
+type sighting struct {
+	queued time.Duration // on our clock; 0: it did not queue
+	began  AtomicInt64   // on our clock; 0: it has not
+	pc     uintptr       // of the call that has started it
+}
+
+// An Observer is what is told of the tasks of a scope. A nil function is not called.
 type Observer struct {
-	Tell func(Event)
+	Kinds Kinds // that Tell is told of
+	Tell  func(Event)
 	// Enter is called before Tell is told of a start. It returns ctx, which has the values of the task
-	// and is never done, or one that is derived from ctx by adding values. It is guarded.
+	// and is never done, or one that is derived from ctx by adding values.
 	Enter func(ctx context.Context, e Event) context.Context
-	// Begin is Enter for what is ours. It is called on the goroutine of the handler.
+	// Begin is Enter for what is ours. It is not guarded, and called on the goroutine of the handler.
 	Begin func(ctx context.Context, e Event) (given context.Context, ends Ends)
 }
 
@@ -122,14 +145,36 @@ type Ends struct {
 type observers struct {
 	*Observer
 	outer *observers
-	gives bool // it, or one of the outer, has values to give
+	all   Kinds                              // of it and the outer ones
+	guard func(in *Scope, call func() error) // calls call; what goes wrong in that is an error of in
 }
 
 // and returns o, and inside it the observer that is added.
-func (o *observers) and(added *Observer) *observers {
-	gives := added.Enter != nil || added.Begin != nil || o.give()
-	return &observers{added, o, gives}
+func (o *observers) and(added *Observer, guard func(*Scope, func() error)) *observers {
+	all := added.Kinds
+	if added.Enter != nil || added.Begin != nil {
+		all = all.With(givesValues)
+	}
+	if o != nil {
+		all |= o.all
+	}
+	return &observers{added, o, all, guard}
 }
 
-// give reports whether one of o gives values to tasks.
-func (o *observers) give() bool { return o != nil && o.gives }
+// ask reports whether one of o asks for kind.
+func (o *observers) ask(kind EventKind) bool { return o != nil && o.all&(1<<kind) != 0 }
+
+// tell tells o of e, which is of in, if it asks for that, with no lock held.
+func (o *observers) tell(in *Scope, e Event) {
+	if o.Kinds&(1<<e.Kind) != 0 {
+		o.guard(in, func() error { o.Tell(e); return nil })
+	}
+}
+
+// TellObservers calls every observer that asks for it from the inside out; what goes wrong in one of
+// them is an error of s.
+func TellObservers(s *Scope, e Event) {
+	for o := s.Observers; o != nil; o = o.outer {
+		o.tell(s, e)
+	}
+}

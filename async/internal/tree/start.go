@@ -43,6 +43,7 @@ func StartWith(t *Task, owner *Scope, ctx context.Context, m *More) bool {
 // Begin sets t, which is a member of its owner and has a More, going.
 func (t *Task) Begin() {
 	t.WatchStops()
+	tellQueued(t)
 	switch {
 	case t.Owner.Limit != nil:
 		t.submit()
@@ -135,7 +136,10 @@ func (t *Task) Enter() {
 // ctx is what it was started with, nil if that is the owner's own ctx.
 func (t *Task) setOrigin(ctx context.Context) {
 	m := t.More
-	gives := t.Owner != nil && t.Owner.Observers.give()
+	gives := false
+	if t.Owner != nil && t.Owner.Observers != nil {
+		m.seen, gives = new(sighting), t.Owner.Observers.ask(givesValues)
+	}
 	if m.differs = ctx != nil || m.shielded || m.Timeout != 0 || gives; !m.differs {
 		return
 	}

@@ -154,10 +154,10 @@ func isNamed(t *Task) bool {
 // alarmLocked has the panic that s is to raise printed if that takes long.
 func alarmLocked(s *Scope) {
 	p := s.Tally.FirstPanic()
-	if p == nil || s.Alarm != nil || s.Task.Kind == KindRoot {
+	if p == nil || seldomOf(s).Alarm != nil || s.Task.Kind == KindRoot {
 		return
 	}
-	s.Alarm = time.AfterFunc(PanicPatience, func() { printLate(s, Codec.PanicIn(p)) })
+	SeldomLocked(s).Alarm = time.AfterFunc(PanicPatience, func() { printLate(s, Codec.PanicIn(p)) })
 }
 
 // printLate prints a panic that has waited long for its scope to end, once.
@@ -178,7 +178,7 @@ func isJoin(t *Task) bool {
 // time is waited for; its deadline is its own. So is a call of OnStall, if nothing else
 // is left.
 func mayLeaveLocked(s *Scope) (may bool) {
-	if !s.gaveUp || s.returnedErr != nil {
+	if !s.gaveUp || seldomOf(s).returnedErr != nil {
 		return false
 	}
 	for c := s.children; c != nil; c = c.next {

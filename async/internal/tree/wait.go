@@ -82,8 +82,8 @@ func (s *oneWait) prepare(search bool) (end waitEnd, why error, over bool) {
 			return s.unlessSettled(waitCycle, err)
 		}
 	}
+	s.hear(me)
 	s.stop = s.w.heed(s.ctx, s.under)
-	s.time()
 	if me != nil && slotInUse(me) != nil {
 		s.w.lendSlotFor(f)
 	}
@@ -165,9 +165,11 @@ func (s *oneWait) end(got uint8) (waitEnd, error) {
 		clean = false
 	}
 	w.takeSlotBack(got)
-	me := w.by
 	s.unregister(clean)
-	s.tellWaited(me)
+	if s.heard {
+		me, _ := Nearest(s.ctx)
+		tellWait(me, &f.Task, nil, "", s.began)
+	}
 	switch {
 	case f.Settled():
 		return waitSettled, nil
@@ -178,41 +180,13 @@ func (s *oneWait) end(got uint8) (waitEnd, error) {
 	}
 }
 
-// shortestWait is how long a wait lasts at least that observers are told of.
-const shortestWait = time.Millisecond
-
-// time notes when the wait began, if observers of the task that waits ask for it.
-func (s *oneWait) time() {
-	if me := s.w.by; me != nil && me.Owner != nil && me.Owner.Observers.give() {
-		s.began = Clock()
-	}
-}
-
-// tellWaited tells the observers of me that it has waited for f, if they ask for it, unless f is a part
-// of me: whoever sees the tree sees that.
-func (s *oneWait) tellWaited(me *Task) {
-	if me == nil || me.Owner == nil || !me.Owner.Observers.give() {
-		return
-	}
-	if took := Clock() - s.began; took >= shortestWait && !isWithin(&s.f.Task, me) {
-		TellObservers(me.Owner, Event{Kind: eventWait, Of: me, Task: me.Name(), On: &s.f.Task, Took: took})
-	}
-}
-
-// isWithin reports whether t stands below other.
-func isWithin(t, other *Task) bool {
-	for t != nil && t != other {
-		t = t.Owner.TaskOrNil()
-	}
-	return t == other
-}
-
 // Sleep parks for d, or until ctx is done.
 func Sleep(ctx context.Context, d time.Duration) error {
 	me, derived := Nearest(ctx)
 	var s oneWait
 	s.register(me, me != nil && derived == nil)
 	w := s.w
+	s.hear(me)
 	w.arm(d)
 	stop := w.heed(ctx, s.under)
 	if me != nil {
@@ -226,6 +200,9 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	clean := stop == nil || stop()
 	w.takeSlotBack(got)
 	s.unregister(clean)
+	if s.heard {
+		tellWait(me, nil, nil, "", s.began)
+	}
 	if got&gotExpired != 0 {
 		return nil
 	}

@@ -93,6 +93,22 @@ func TestARowThatWasMeasuredOnceHasNoVerdict(t *testing.T) {
 	require.Equal(t, Single, Row{Ours: Sample{1}, Theirs: Sample{2}, Ratio: true, Budget: AtMost(1)}.Verdict())
 }
 
+func TestAMedianIsOverWithAndWithoutAVerdict(t *testing.T) {
+	for _, c := range []struct {
+		row  Row
+		want bool
+	}{
+		{Row{Ours: Sample{5, 7, 9}, Budget: AtMost(6)}, true},
+		{Row{Ours: Sample{5, 5, 9}, Budget: AtMost(6)}, false},
+		{Row{Ours: Sample{7}, Budget: AtMost(6), Once: true}, true},
+		{Row{Ours: Sample{2, 2, 8}, Theirs: Sample{1, 1, 8}, Ratio: true, Budget: AtLeast(3)}, true},
+		{Row{Unit: "ns", Ours: Sample{120.4}, Budget: AtMost(120)}, false},
+		{Row{Ours: Sample{5}}, false},
+	} {
+		require.Equal(t, c.want, c.row.MedianOver(), "%v", c.row)
+	}
+}
+
 // A value is judged by the digits that are printed, and allocations without what the runtime makes beside.
 func TestSlackOfRows(t *testing.T) {
 	for _, c := range []struct {

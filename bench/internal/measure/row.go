@@ -40,14 +40,23 @@ func (r Row) Verdict() Verdict {
 	if r.Budget.Set && (r.Once || r.Ratio && len(r.Ours) == 1) {
 		return Single
 	}
-	slack := 0.005
+	return r.Budget.Judge(r.Value(), r.slack())
+}
+
+// MedianOver reports whether the median misses the budget, with or without a verdict.
+func (r Row) MedianOver() bool {
+	return r.Budget.Judge(Sample{r.Value().Median()}, r.slack()) == Over
+}
+
+// slack is what is lost to rounding.
+func (r Row) slack() float64 {
 	switch {
 	case r.Unit == "allocations": // the runtime makes some beside
-		slack = 0.055
+		return 0.055
 	case !r.Ratio && math.Abs(r.Budget.Limit) >= 10:
-		slack = 0.5
+		return 0.5
 	}
-	return r.Budget.Judge(r.Value(), slack)
+	return 0.005
 }
 
 // Measured is the value with its interval, as it is printed.

@@ -16,8 +16,10 @@ type Job struct {
 	Name, Stage string
 
 	State   plan.State
-	Phase   string // what is going on while it is Running: "script"
-	Attempt int    // 0 before the first
+	Phase   string        // what is going on while it is Running: "script"
+	Attempt int           // 0 before the first
+	Ready   time.Time     // when it could first have started, had there been room
+	Waited  time.Duration // for room, before all its attempts
 	Begin   time.Time
 	End     time.Time // of the last attempt; zero while one runs
 	Cause   plan.Cause
@@ -71,8 +73,9 @@ type Board struct {
 	mu     sync.Mutex
 	status string
 	jobs   []Job
-	tails  []tail     // of the jobs
-	tell   sync.Mutex // held while the watcher is told; taken without mu
+	tails  []tail      // of the jobs
+	since  []time.Time // when each has begun to wait for room
+	tell   sync.Mutex  // held while the watcher is told; taken without mu
 	watch  Watcher
 }
 
@@ -81,7 +84,7 @@ func New(jobs []Job, watch Watcher) *Board {
 	if watch == nil {
 		watch = nobody{}
 	}
-	return &Board{jobs: slices.Clone(jobs), tails: make([]tail, len(jobs)), watch: watch}
+	return &Board{jobs: slices.Clone(jobs), tails: make([]tail, len(jobs)), since: make([]time.Time, len(jobs)), watch: watch}
 }
 
 // Jobs returns what all jobs are doing, at one moment.
@@ -130,10 +133,27 @@ func (b *Board) noteLocked(i int, before Job) {
 			j.Past = append(j.Past, Try{before.Begin, before.End, before.Cause, before.Why, before.Phases})
 		}
 	}
+	b.waitLocked(i, before)
 	if j.Phase != "" && (j.Phase != before.Phase || j.Attempt != before.Attempt) {
 		j.Phases = append(j.Phases, Phase{j.Phase, time.Now()})
 	}
 }
+
+// waitLocked counts how long a job could have run, and had no room. A resource group is room, too.
+func (b *Board) waitLocked(i int, before Job) {
+	j, now := &b.jobs[i], time.Now()
+	if waits(j.State) && !waits(before.State) {
+		b.since[i] = now
+		if j.Ready.IsZero() {
+			j.Ready = now
+		}
+	}
+	if j.State == plan.Running && waits(before.State) {
+		j.Waited += now.Sub(b.since[i])
+	}
+}
+
+func waits(s plan.State) bool { return s == plan.Ready || s == plan.Locked }
 
 // A Line is what a job has said.
 type Line struct {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unicode"
 
 	"github.com/stretchr/testify/assert"
@@ -120,4 +122,26 @@ func TestAttemptsAndPhasesAreKept(t *testing.T) {
 	for _, phases := range [][]Phase{j.Past[0].Phases, j.Past[1].Phases, j.Phases} {
 		assert.Equal(t, []string{"preparing", "script"}, names(phases))
 	}
+}
+
+// What a job waits for room counts, and what it waits for others does not.
+func TestHowLongAJobHasWaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New([]Job{{Name: "a"}}, nil)
+		to := func(s plan.State, after time.Duration) {
+			time.Sleep(after)
+			b.Change(0, func(j *Job) { j.State = s })
+		}
+		to(plan.Delayed, time.Minute)
+		to(plan.Ready, time.Hour)
+		ready := time.Now()
+		to(plan.Locked, 2*time.Second)
+		to(plan.Ready, 3*time.Second)
+		to(plan.Running, 4*time.Second)
+		to(plan.Ready, time.Minute) // another attempt
+		to(plan.Running, time.Second)
+		to(plan.Succeeded, time.Minute)
+		assert.Equal(t, 10*time.Second, b.Jobs()[0].Waited)
+		assert.Equal(t, ready, b.Jobs()[0].Ready)
+	})
 }

@@ -140,7 +140,7 @@ func (c *Container) Running(ctx context.Context) (running bool, status string) {
 	return state == "true", "exit status " + code
 }
 
-// Address returns the address of the container in its network.
+// Address returns the address of the container in its network. One that has ended has none.
 func (c *Container) Address(ctx context.Context) (string, error) {
 	text, err := c.ask(ctx, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}", c.Name)
 	if err != nil {
@@ -148,6 +148,9 @@ func (c *Container) Address(ctx context.Context) (string, error) {
 	}
 	address, _, _ := strings.Cut(text, " ")
 	if net.ParseIP(address) == nil {
+		if running, status := c.Running(ctx); !running {
+			return "", fmt.Errorf("has ended: %s", status)
+		}
 		return "", fmt.Errorf("%s has no address in its network", c.Name)
 	}
 	return address, nil

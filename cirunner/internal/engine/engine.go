@@ -37,7 +37,8 @@ const patience = 30 * time.Second
 var ErrNone = errors.New("no container engine answers")
 
 // Find returns the engine that answers: client, or without it the first of docker and
-// podman. Its error matches ErrNone and says what each has answered.
+// podman. Its error matches ErrNone and says what each has answered; when ctx ends
+// meanwhile it is the cause of that.
 func Find(ctx context.Context, client, run []string) (*Engine, error) {
 	clients := [][]string{client}
 	if len(client) == 0 {
@@ -50,8 +51,11 @@ func Find(ctx context.Context, client, run []string) (*Engine, error) {
 	for _, c := range clients {
 		e := &Engine{Client: c, Run: run}
 		_, failed := e.ask(ctx, "ps", "--quiet")
-		if failed == nil {
+		switch {
+		case failed == nil:
 			return e, nil
+		case ctx.Err() != nil: // who was stopped has not learned whether there is an engine
+			return nil, context.Cause(ctx)
 		}
 		err = fmt.Errorf("%w; %w", err, failed)
 	}

@@ -4,10 +4,12 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -58,6 +60,41 @@ func TestFind(t *testing.T) {
 	assert.Equal(t, "no container engine answers; docker ps: exit status 1: no daemon; podman ps: exit status 125: broken", err.Error())
 	_, err = Find(t.Context(), []string{"docker", "-H", "x"}, nil)
 	assert.Equal(t, "no container engine answers; docker ps: exit status 1: no daemon", err.Error())
+}
+
+// Who is stopped while an engine is looked for is told why, and not that there is none.
+func TestFindIsStopped(t *testing.T) {
+	ctx, stop := context.WithCancelCause(t.Context())
+	why := errors.New("a person")
+	dir := t.TempDir()
+	begun := filepath.Join(dir, "begun")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "slow"), []byte("#!/bin/sh\n: >"+begun+"\nsleep 60\n"), 0o755))
+	go func() {
+		for _, err := os.Stat(begun); err != nil; _, err = os.Stat(begun) {
+			time.Sleep(time.Millisecond)
+		}
+		stop(why)
+	}()
+	_, err := Find(ctx, []string{filepath.Join(dir, "slow")}, nil)
+	require.ErrorIs(t, err, why)
+	require.NotErrorIs(t, err, ErrNone)
+}
+
+// A container that has ended has no address, and its end is told instead.
+func TestAddress(t *testing.T) {
+	address := func(networks, state string) (string, error) {
+		client := filepath.Join(t.TempDir(), "client")
+		text := "#!/bin/sh\ncase $3 in *Networks*) echo '" + networks + "' ;; *) echo '" + state + "' ;; esac\n"
+		require.NoError(t, os.WriteFile(client, []byte(text), 0o755))
+		return (&Container{Engine: &Engine{Client: []string{client}}, Name: "web"}).Address(t.Context())
+	}
+	got, err := address("10.1.2.3 10.2.2.3 ", "true 0")
+	require.NoError(t, err)
+	assert.Equal(t, "10.1.2.3", got)
+	_, err = address(" ", "true 0")
+	require.EqualError(t, err, "web has no address in its network")
+	_, err = address(" ", "false 137")
+	require.EqualError(t, err, "has ended: exit status 137")
 }
 
 // A script that ends by itself as it is to be stopped has ended by itself.

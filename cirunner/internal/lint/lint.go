@@ -9,6 +9,7 @@ import (
 
 	"github.com/ambit-go/ambit/cirunner/internal/exit"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline/parse"
 )
 
 // Run checks pipeline files, all of them whatever the first ones are like. For
@@ -16,7 +17,7 @@ import (
 // one that is right its warnings and what is in it. options says how a file is
 // read. It returns an [exit.Error] if there is no file, or
 // one was wrong or could not be read, and otherwise what went wrong with w.
-func Run(files []string, options func(file string) pipeline.Options, w io.Writer) error {
+func Run(files []string, options func(file string) parse.Options, w io.Writer) error {
 	if len(files) == 0 {
 		return exit.Usagef("lint needs the names of pipeline files, such as .gitlab-ci.yml")
 	}
@@ -38,7 +39,7 @@ func Run(files []string, options func(file string) pipeline.Options, w io.Writer
 }
 
 // check returns a summary of a file, or an error with all that is to be said.
-func check(file string, options pipeline.Options) (string, error) {
+func check(file string, options parse.Options) (string, error) {
 	p, err := options.ParseFile(file)
 	var found *pipeline.Errors
 	switch {

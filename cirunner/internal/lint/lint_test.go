@@ -8,9 +8,8 @@ import (
 	"testing"
 
 	"github.com/ambit-go/ambit/cirunner/internal/exit"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline/parse"
 	"github.com/stretchr/testify/require"
-
-	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 )
 
 func TestRightFilesAreSummedUp(t *testing.T) {
@@ -62,4 +61,4 @@ func write(t *testing.T, name, text string) {
 	require.NoError(t, os.WriteFile(filepath.Clean(name), []byte(text), 0o644))
 }
 
-func always(string) pipeline.Options { return pipeline.Options{} }
+func always(string) parse.Options { return parse.Options{} }

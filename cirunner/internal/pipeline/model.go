@@ -1,3 +1,5 @@
+// Package pipeline has the values that a pipeline file means: jobs, with what they
+// wait for and what they get. Package parse makes them.
 package pipeline
 
 import (
@@ -123,6 +125,16 @@ type Job struct {
 	// texts may hold variables.
 	Environment Environment
 
+	// Parent is the job that starts the pipeline that the job is in: a child pipeline. It is
+	// nil in the pipeline itself.
+	Parent *Job
+
+	// Depend says that whoever waits for the job waits for the pipeline that it starts.
+	Depend bool
+
+	// Missing are variables that the scripts need and only a server issues.
+	Missing []string
+
 	Artifacts Artifacts
 	Caches    []Cache // none unless caches are kept
 	Services  []Service
@@ -134,12 +146,11 @@ type Job struct {
 	ImageServices []ImageService
 }
 
-// A Variable is a name and a value for the environment of a job.
-type Variable struct {
-	Name, Value string
-
-	// Raw says that the value is to be taken as it is: a $ in it is a dollar.
-	Raw bool
+// Left is a job of the file that is not in the pipeline.
+type Left struct {
+	Name, Stage string
+	Why         string
+	Pos         Pos
 }
 
 // A Need is a job that another job waits for.
@@ -197,8 +208,8 @@ type Artifacts struct {
 	Dotenv, JUnit []string
 }
 
-// any reports whether there is anything for later jobs.
-func (a *Artifacts) any() bool { return len(a.Paths) > 0 || a.Untracked || len(a.Dotenv) > 0 }
+// Any reports whether there is anything for later jobs.
+func (a *Artifacts) Any() bool { return len(a.Paths) > 0 || a.Untracked || len(a.Dotenv) > 0 }
 
 // A Service is a command that runs beside a job: started before it, watched
 // while it runs, stopped after it.

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"fmt"
 	"slices"
+
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline/words"
 )
 
 // Only returns the pipeline of some jobs and of all that these need: the jobs in
@@ -34,6 +36,7 @@ func (p *Pipeline) want(j *Job, wanted map[*Job]bool) {
 		return
 	}
 	wanted[j] = true
+	p.wantPipelines(j, wanted)
 	for _, need := range j.Needs {
 		p.want(need.Job, wanted)
 	}
@@ -44,17 +47,36 @@ func (p *Pipeline) want(j *Job, wanted map[*Job]bool) {
 	}
 }
 
+// wantPipelines adds the jobs of the child pipeline that a job starts, and the job that
+// starts its own.
+func (p *Pipeline) wantPipelines(j *Job, wanted map[*Job]bool) {
+	for _, other := range p.Jobs {
+		if other.Parent == j && !wanted[j.Parent] {
+			p.want(other, wanted)
+		}
+	}
+	if j.Parent != nil && !wanted[j.Parent] {
+		wanted[j.Parent] = true // and not all others of its pipeline
+		for _, need := range j.Parent.Needs {
+			p.want(need.Job, wanted)
+		}
+		if j.Parent.Parent != nil {
+			wanted[j.Parent.Parent] = true
+		}
+	}
+}
+
 func (p *Pipeline) missing(name string) error {
 	for _, left := range p.Left {
 		if left.Name == name {
-			return fmt.Errorf("the job %s is not in this pipeline: %s", quote(name), left.Why)
+			return fmt.Errorf("the job %s is not in this pipeline: %s", words.Quote(name), left.Why)
 		}
 	}
 	var known []string
 	for _, j := range p.Jobs {
 		known = append(known, j.Name)
 	}
-	return fmt.Errorf("there is no job %s%s", quote(name), (&problems{}).didYouMean(name, known))
+	return fmt.Errorf("there is no job %s%s", words.Quote(name), words.Like(name, known))
 }
 
 // copyOf returns a pipeline of the wanted jobs, which refer to each other only.
@@ -85,6 +107,7 @@ func (p *Pipeline) copyOf(wanted map[*Job]bool) *Pipeline {
 		for i := range c.Needs {
 			c.Needs[i].Job = copies[c.Needs[i].Job]
 		}
+		c.Parent = copies[c.Parent]
 		c.WaitsFor, c.Fetch = among(c.WaitsFor), among(c.Fetch)
 	}
 	return &out

@@ -28,7 +28,7 @@ func (p *Plan) before(i int) before {
 		return b
 	}
 	for k := range p.jobs {
-		if p.jobs[k].Stage < j.Stage {
+		if p.jobs[k].Stage < j.Stage && p.jobs[k].Parent == j.Parent {
 			p.add(&b, k)
 		}
 	}
@@ -50,6 +50,32 @@ func (p *Plan) add(b *before, k int) {
 	case Succeeded, Warned:
 	default:
 		b.ended = false
+	}
+	if p.jobs[k].Depend {
+		p.addChildren(b, k)
+	}
+}
+
+// addChildren adds the jobs of the child pipeline that a job has started, for whoever waits
+// for that. A job that was skipped counts for nothing.
+func (p *Plan) addChildren(b *before, k int) {
+	for i := range p.jobs {
+		if p.jobs[i].Parent != k+1 {
+			continue
+		}
+		switch s := p.state[i]; {
+		case !s.Final():
+			b.ended = false
+		case s == Failed || s == Canceled:
+			if !p.jobs[k].AllowFailure.All {
+				first(&b.failed, p.jobs[i].Name)
+			}
+		case s == Blocked:
+			first(&b.held, p.holder[i])
+		}
+		if p.jobs[i].Depend {
+			p.addChildren(b, i)
+		}
 	}
 }
 

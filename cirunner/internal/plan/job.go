@@ -95,6 +95,13 @@ type Job struct {
 	// none.
 	Group string
 
+	// Parent is one more than the place of the job that starts the child pipeline that the
+	// job is in; 0 for none. Stages are those of its own pipeline.
+	Parent int
+
+	// Depend says that whoever waits for the job waits for the pipeline that it starts.
+	Depend bool
+
 	When         pipeline.When
 	Asked        bool // a manual job that is to run
 	AllowFailure pipeline.AllowFailure

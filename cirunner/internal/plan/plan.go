@@ -148,6 +148,12 @@ func (p *Plan) settle() {
 
 // decide moves a waiting job on if what it waits for has ended.
 func (p *Plan) decide(i int) bool {
+	if parent := p.jobs[i].Parent - 1; parent >= 0 && p.state[parent] != Succeeded {
+		if p.state[parent].Final() {
+			p.move(i, Skipped, fmt.Sprintf("%q has not started its pipeline", p.jobs[parent].Name))
+		}
+		return p.state[parent].Final()
+	}
 	before := p.before(i)
 	if !before.ended {
 		return false

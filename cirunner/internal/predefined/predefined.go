@@ -13,8 +13,12 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/ambit-go/ambit/cirunner/internal/projectvars"
 )
 
 // A Wish is what kind of run it is to be. The zero value is a push to the branch
@@ -72,6 +76,19 @@ func New(ctx context.Context, dir string, wish Wish) *Run {
 	maps.Copy(r.Variables, r.commit(sha))
 	maps.Copy(r.Variables, r.ref(branch))
 	return r
+}
+
+// Protect says which branches and tags are protected, by patterns in which * is any text;
+// without any, the default branch is. A merge request is protected if both its branches are.
+func (r *Run) Protect(patterns []string) {
+	if len(patterns) == 0 && r.wish.Tag == "" {
+		patterns = []string{r.Variables["CI_DEFAULT_BRANCH"]}
+	}
+	protected := func(name string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool { return projectvars.Matches(p, name) })
+	}
+	is := protected(r.Variables["CI_COMMIT_REF_NAME"]) && (r.wish.Merge == "" || protected(r.wish.Merge))
+	r.Variables["CI_COMMIT_REF_PROTECTED"] = strconv.FormatBool(is)
 }
 
 // ref are the variables of the branch, tag or merge request.

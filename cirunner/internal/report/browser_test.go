@@ -148,7 +148,7 @@ func TestTheTimelineInABrowser(t *testing.T) {
 			assert.InDeltaSlice(t, []float64{20, 60}, eval[[]float64](b, fmt.Sprintf(where, 2)), 1)
 			assert.InDeltaSlice(t, []float64{20, 30, 60, 70, 70, 95, 95, 100}, eval[[]float64](b, fmt.Sprintf(where, 3)), 1)
 			backs[scheme] = eval[string](b, `getComputedStyle(document.body).backgroundColor`)
-			for _, what := range []string{"body", ".took", ".state", "nav li", "#job-2 .why", "#job-1 .mark"} {
+			for _, what := range []string{"body", ".took", ".state", ".reason", ".facts dt", "nav li", "nav a", "#job-2 .why", "#job-2 .state", "#job-1 .mark", ".tiles .failed dd"} {
 				ratio := eval[float64](b, contrast+`("`+what+`")`)
 				assert.GreaterOrEqual(t, ratio, 4.5, "%s %s", what, scheme)
 			}
@@ -157,13 +157,17 @@ func TestTheTimelineInABrowser(t *testing.T) {
 	assert.NotEqual(t, backs["light"], backs["dark"])
 }
 
-// contrast is the ratio of WCAG between a text and the page.
+// contrast is the ratio of WCAG between a text and what it stands on.
 const contrast = `(what => {
 	const light = css => {
 		const c = css.match(/[\d.]+/g).slice(0, 3).map(v => v / 255).map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
 		return .2126 * c[0] + .7152 * c[1] + .0722 * c[2];
 	};
-	const a = light(getComputedStyle(document.querySelector(what)).color), b = light(getComputedStyle(document.body).backgroundColor);
+	const behind = e => { // the colour that it stands on
+		const c = getComputedStyle(e).backgroundColor;
+		return c == "rgba(0, 0, 0, 0)" && e.parentElement ? behind(e.parentElement) : c;
+	};
+	const a = light(getComputedStyle(document.querySelector(what)).color), b = light(behind(document.querySelector(what)));
 	return (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
 })`
 
@@ -178,7 +182,7 @@ func TestAReportForThoseWhoDoNotSeeIt(t *testing.T) {
 		names[string(n.Role.Value)] = append(names[string(n.Role.Value)], string(n.Name.Value))
 	}
 	assert.Equal(t, []string{`"ci.yml"`, `"Failed"`, `"build"`, `"test"`, `"empty"`}, names[`"heading"`])
-	for k, want := range []string{"compile success 20s", evil + " failed 40s", "flaky success 40s", "skipped skipped"} {
+	for k, want := range []string{"compile success 20s", evil + " failed 40s", "flaky success 40s", "skipped skipped needs something"} {
 		var name string
 		require.NoError(t, json.Unmarshal([]byte(names[`"DisclosureTriangle"`][k]), &name))
 		assert.Equal(t, want, strings.TrimSpace(name), "the state is said, and not only drawn")

@@ -19,7 +19,11 @@ type Page struct {
 	Stages  []string
 	Jobs    []board.Job
 	Logs    string // their directory
+	Facts   []Fact // of which commit, on which machine
 }
+
+// A Fact is something that a reader wants to know of a run.
+type Fact struct{ Name, Text string }
 
 var (
 	//go:embed page.html
@@ -44,6 +48,7 @@ type pageView struct {
 	Style   template.CSS
 	Summary string
 	Failed  []jobView
+	Tiles   []tile
 	Groups  []groupView
 	Axis    []tick
 }
@@ -61,7 +66,8 @@ type jobView struct {
 	Mark string
 	Took string
 	Why  string
-	Bars []bar // of all attempts
+	Data string // tests and coverage
+	Bars []bar  // of all attempts
 	Runs []runView
 }
 
@@ -76,6 +82,7 @@ func newView(p Page) pageView {
 	v := pageView{Page: p, Style: template.CSS(pageCSS), Summary: Summary(p.Jobs, p.Took)}
 	line := newTimeline(p.Begin, p.Took)
 	v.Axis = line.ticks()
+	v.Tiles = tiles(p)
 	place := map[string]int{}
 	for _, name := range p.Stages {
 		v.group(place, name)
@@ -103,10 +110,11 @@ func (v *pageView) group(place map[string]int, name string) *groupView {
 }
 
 func newJobView(i int, j board.Job, line timeline) jobView {
-	v := jobView{Job: j, ID: i + 1, Mark: marks[j.State], Why: Cause(j)}
+	v := jobView{Job: j, ID: i + 1, Mark: marks[j.State], Why: Cause(j), Data: data(j)}
 	if j.Attempt > 0 {
 		v.Took = Took(j)
 	}
+	v.Bars = line.waiting(j)
 	for k, t := range j.Past {
 		v.Bars = append(v.Bars, line.bars("past", t.Begin, t.End, t.Phases)...)
 		past := board.Job{Begin: t.Begin, End: t.End, Cause: t.Cause, Why: t.Why}
@@ -121,6 +129,20 @@ func newJobView(i int, j board.Job, line timeline) jobView {
 		v.Runs = append(v.Runs, runView{len(j.Past) + 1, Took(j), cmp.Or(v.Why, j.State.String())})
 	}
 	return v
+}
+
+// Wait returns how long the job has waited for room, if that is worth a word.
+func (v jobView) Wait() string {
+	if v.Waited < told {
+		return ""
+	}
+	return Duration(v.Waited)
+}
+
+// Measured reports whether a job has tests or coverage, which have a column then.
+func (v pageView) Measured() bool {
+	tests, coverage := Measured(v.Jobs)
+	return tests || coverage
 }
 
 // Tail returns the end of the log. The template calls it when it comes to that.

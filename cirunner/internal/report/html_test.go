@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/cirunner/internal/board"
+	"github.com/ambit-go/ambit/cirunner/internal/jobreport"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
 )
@@ -78,7 +79,77 @@ func TestTheBarsOfAJob(t *testing.T) {
 	}, v.Groups[1].Jobs[1].Bars)
 	assert.Empty(t, v.Groups[1].Jobs[2].Bars)
 	assert.Empty(t, v.Groups[2].Jobs, "a stage without jobs is one")
-	assert.Equal(t, []tick{{0, "0"}, {30, "30s"}, {60, "1m00s"}, {90, "1m30s"}}, v.Axis)
+	assert.Equal(t, []tick{{0, "0"}, {30, "30s"}, {60, "1m"}, {90, "1m30s"}}, v.Axis)
+}
+
+// A job that has waited for room has a bar for that, up to its first attempt; a moment is not told.
+func TestTheBarOfAWait(t *testing.T) {
+	p := page(t)
+	p.Jobs[2].Ready, p.Jobs[2].Waited = begin.Add(10*time.Second), 12*time.Second
+	p.Jobs[1].Ready, p.Jobs[1].Waited = p.Jobs[1].Begin.Add(-time.Millisecond), time.Millisecond
+	jobs := newView(p).Groups[1].Jobs
+	assert.Equal(t, bar{"wait", "waiting for room: 10s", 10, 10}, jobs[1].Bars[0])
+	assert.Equal(t, "12s", jobs[1].Wait())
+	assert.Equal(t, "failed", jobs[0].Bars[0].Class)
+	assert.Empty(t, jobs[0].Wait())
+}
+
+// What is told first: how it has ended as a whole, how many jobs have not ended well, and what was measured.
+func TestTheTilesOfARun(t *testing.T) {
+	p := page(t)
+	assert.Equal(t, []tile{{"Pipeline", "failed", "failed"}, {"Time", "1m40s", ""}, {"Jobs", "4", ""}, {"Jobs: failed", "1", "failed"}}, tiles(p))
+	p.Jobs[0].Tests, p.Jobs[0].Coverage = &jobreport.Tests{Total: 10}, "80"
+	p.Jobs[2].Coverage, p.Jobs[2].Waited = "90", 5*time.Second
+	assert.Equal(t, []tile{{"Tests", "10", ""}, {"Coverage", "85.0%", ""}, {"Longest wait", "5.0s", ""}}, tiles(p)[4:])
+	p.Jobs[0].Tests.Failed = 2
+	assert.Contains(t, tiles(p), tile{"Tests: failed", "2 of 10", "failed"})
+	text := written(t, p)
+	assert.Contains(t, text, `<span class="data">tests: 10, 2 failed; coverage: 80%</span>`)
+	assert.NotContains(t, text, `class="bare"`)
+	assert.Contains(t, written(t, page(t)), `<main class="bare">`, "no column without anything in it")
+
+	for _, test := range []struct {
+		states  []plan.State
+		stopped string
+		want    tile
+	}{
+		{[]plan.State{plan.Succeeded}, "", tile{"Pipeline", "passed", "success"}},
+		{[]plan.State{plan.Succeeded, plan.Warned}, "", tile{"Pipeline", "passed, with warnings", "warning"}},
+		{[]plan.State{plan.Warned, plan.Canceled}, "", tile{"Pipeline", "canceled", "canceled"}},
+		{[]plan.State{plan.Succeeded}, "a signal", tile{"Pipeline", "canceled", "canceled"}},
+		{[]plan.State{plan.Canceled, plan.Failed}, "a signal", tile{"Pipeline", "failed", "failed"}},
+		{[]plan.State{plan.Succeeded, plan.Blocked}, "", tile{"Pipeline", "blocked", "warning"}},
+		{[]plan.State{plan.Skipped}, "", tile{"Pipeline", "nothing was run", ""}},
+	} {
+		var jobs []board.Job
+		for _, s := range test.states {
+			jobs = append(jobs, board.Job{State: s})
+		}
+		assert.Equal(t, test.want, tiles(Page{Jobs: jobs, Stopped: test.stopped})[0], "%v", test.states)
+	}
+}
+
+// Of which commit it was, and where, stands at the top; as text.
+func TestTheFactsAreAtTheTop(t *testing.T) {
+	p := page(t)
+	p.Facts = []Fact{{"Branch", "main"}, {"Commit", "152891c4 " + evil}}
+	text := written(t, p)
+	assert.Contains(t, text, "<dt>Branch</dt> <dd>main</dd>")
+	assert.Contains(t, text, "<dt>Commit</dt> <dd>152891c4 &lt;/pre&gt;")
+}
+
+// The axis names times that people count in.
+func TestTicksAreRound(t *testing.T) {
+	for took, want := range map[time.Duration]string{
+		3 * time.Second: "0 0.5s 1s 1.5s 2s 2.5s", 50 * time.Second: "0 10s 20s 30s 40s", 80 * time.Second: "0 15s 30s 45s 1m 1m15s",
+		7 * time.Minute: "0 2m 4m 6m", 100 * time.Minute: "0 30m 1h 1h30m", 17 * time.Hour: "0 3h 6h 9h 12h 15h", 20 * 24 * time.Hour: "0 4d 8d 12d 16d",
+	} {
+		var got []string
+		for _, tick := range newTimeline(begin, took).ticks() {
+			got = append(got, tick.Text)
+		}
+		assert.Equal(t, want, strings.Join(got, " "), "%v", took)
+	}
 }
 
 // Whatever the clock has done, bars are on the line.

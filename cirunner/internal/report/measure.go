@@ -36,26 +36,39 @@ func Coverage(j board.Job) string {
 	return j.Coverage + "%"
 }
 
-// measures sums tests up, and gives the mean of what jobs have covered, as GitLab does.
-func measures(jobs []board.Job) string {
-	var total, failed, measured int
-	var sum float64
+// Sums are what the jobs of a run have measured together.
+type Sums struct {
+	Tests, Failed int
+	Coverage      float64 // the mean of what jobs have covered, as GitLab has it
+	Measured      int     // how many jobs have a coverage
+}
+
+// SumUp sums up what jobs have measured.
+func SumUp(jobs []board.Job) (s Sums) {
 	for _, j := range jobs {
 		if j.Tests != nil {
-			total += j.Tests.Total
-			failed += j.Tests.Failed
+			s.Tests += j.Tests.Total
+			s.Failed += j.Tests.Failed
 		}
 		if percent, err := strconv.ParseFloat(j.Coverage, 64); err == nil {
-			sum += percent
-			measured++
+			s.Coverage += percent
+			s.Measured++
 		}
 	}
-	text := ""
-	if total > 0 {
-		text += fmt.Sprintf("; %d tests, %d failed", total, failed)
+	if s.Measured > 0 {
+		s.Coverage /= float64(s.Measured)
 	}
-	if measured > 0 {
-		text += fmt.Sprintf("; coverage %.1f%%", sum/float64(measured))
+	return s
+}
+
+// measures says what jobs have measured, for the summary.
+func measures(jobs []board.Job) string {
+	sums, text := SumUp(jobs), ""
+	if sums.Tests > 0 {
+		text += fmt.Sprintf("; %d tests, %d failed", sums.Tests, sums.Failed)
+	}
+	if sums.Measured > 0 {
+		text += fmt.Sprintf("; coverage %.1f%%", sums.Coverage)
 	}
 	return text
 }

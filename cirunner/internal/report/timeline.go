@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/ambit-go/ambit/cirunner/internal/board"
@@ -63,6 +64,26 @@ func (l timeline) bars(class string, begin, end time.Time, phases []board.Phase)
 	return all
 }
 
+// waiting returns the bar of the time that a job has waited for room before its first attempt, if it was long
+// enough to be told.
+func (l timeline) waiting(j board.Job) []bar {
+	first := j.Begin
+	if len(j.Past) > 0 {
+		first = j.Past[0].Begin
+	}
+	if j.Ready.IsZero() || first.Sub(j.Ready) < told {
+		return nil
+	}
+	left := l.at(j.Ready)
+	return []bar{{
+		Class: "wait", Left: left, Width: math.Round((l.at(first)-left)*1000) / 1000,
+		Title: "waiting for room: " + Duration(first.Sub(j.Ready)),
+	}}
+}
+
+// told is how long a job must have waited for that to be told.
+const told = time.Second
+
 // A tick is a time that the axis names.
 type tick struct {
 	Left float64
@@ -72,9 +93,28 @@ type tick struct {
 // steps are the distances of ticks that people can count in.
 var steps = []time.Duration{
 	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
-	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second,
-	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute,
-	time.Hour, 2 * time.Hour, 6 * time.Hour, 24 * time.Hour,
+	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
+	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
+	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, day,
+}
+
+const day = 24 * time.Hour
+
+// round returns a time that has no odd parts, without those: 90s is 1m30s, 2m and 1h are that.
+func round(d time.Duration) string {
+	text := Duration(d)
+	switch {
+	case d%day == 0:
+		return fmt.Sprintf("%dd", d/day)
+	case d < 10*time.Second && d%time.Second == 0:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d >= time.Minute && d%time.Minute == 0:
+		text = strings.TrimSuffix(text, "00s")
+	}
+	if d >= time.Hour && d%time.Hour == 0 {
+		text = strings.TrimSuffix(text, "00m")
+	}
+	return text
 }
 
 // ticks returns at most six of them, and the beginning.
@@ -82,15 +122,17 @@ func (l timeline) ticks() []tick {
 	took := l.end.Sub(l.begin)
 	step := steps[len(steps)-1]
 	for _, s := range steps {
-		if took/s <= 6 {
+		if took <= 6*s {
 			step = s
 			break
 		}
 	}
-	step = max(step, took/6)
+	if days := took / 6 / day; days > 0 {
+		step = (days + 1) * day
+	}
 	all := []tick{{0, "0"}}
 	for d := step; d < took*95/100; d += step {
-		all = append(all, tick{l.at(l.begin.Add(d)), Duration(d)})
+		all = append(all, tick{l.at(l.begin.Add(d)), round(d)})
 	}
 	return all
 }

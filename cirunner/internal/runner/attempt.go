@@ -39,6 +39,7 @@ type attempt struct {
 	place   place // set when the work directory is there
 	dir     string
 	secrets []string          // values that are hidden in what is said of the job
+	modules []workdir.Module  // submodules that the job has
 	given   map[string]string // variables that other jobs have reported; set by prepare
 	had     []string          // files that git did not track when the script began, if that is asked for
 	log     *joblog.Log
@@ -122,7 +123,13 @@ func (a *attempt) prepare() (err error) {
 	if a.dir, err = a.r.Work.Checkout(a.work, a.slug()); err != nil {
 		return a.because(fmt.Errorf("cannot make the work directory: %w", err))
 	}
+	if err := a.writeFiles(); err != nil {
+		return a.because(fmt.Errorf("cannot write the files of variables: %w", err))
+	}
 	a.findSecrets()
+	if err := a.takeModules(); err != nil {
+		return a.because(err)
+	}
 	a.takeCaches()
 	for _, from := range a.job.Fetch {
 		n, err := a.r.Work.Restore(a.work, slug(from), a.slug())
@@ -192,10 +199,14 @@ func (a *attempt) close(ctx context.Context, o plan.Outcome, err error) plan.Out
 		a.note("cirunner: job succeeded")
 	} else {
 		a.note("cirunner: %s: %s", o.Cause, o.Text)
+		if missing := a.job.Missing; len(missing) > 0 {
+			a.note("cirunner: the scripts need %s, which only a server issues: give it with -variables or -var", strings.Join(missing, ", "))
+		}
 	}
 	if err := a.log.Close(); err != nil && o.OK() {
 		o = a.outcome(ctx, fmt.Errorf("the log is not complete: %w", err))
 	}
+	a.removeFiles()
 	if a.dir != "" && !a.r.KeepWork {
 		if err := workdir.RemoveAll(a.dir); err != nil {
 			a.r.Board.Notice(fmt.Sprintf("%s: cannot remove the work directory: %v", a.job.Name, err))

@@ -145,11 +145,13 @@ func (c *container) name(what string) string {
 func (c *container) mounts() ([]engine.Mount, error) {
 	a := c.a
 	mounts := []engine.Mount{{Path: a.dir}, {Path: a.scriptsDir(), ReadOnly: true}}
-	alternates, _ := os.ReadFile(filepath.Join(a.dir, ".git", "objects", "info", "alternates"))
-	for objects := range strings.Lines(string(alternates)) {
-		objects = strings.TrimSpace(objects)
-		if info, err := os.Stat(objects); err == nil && info.IsDir() && filepath.IsAbs(objects) {
-			mounts = append(mounts, engine.Mount{Path: objects, ReadOnly: true})
+	for _, repository := range a.repositories() {
+		alternates, _ := os.ReadFile(filepath.Join(repository, ".git", "objects", "info", "alternates"))
+		for objects := range strings.Lines(string(alternates)) {
+			objects = strings.TrimSpace(objects)
+			if info, err := os.Stat(objects); err == nil && info.IsDir() && filepath.IsAbs(objects) {
+				mounts = append(mounts, engine.Mount{Path: objects, ReadOnly: true})
+			}
 		}
 	}
 	for _, m := range mounts {

@@ -39,6 +39,10 @@ func (r *Runner) planned() []plan.Job {
 			When: j.When, Asked: r.Manual[j.Name] || r.Manual[j.Key],
 			AllowFailure: j.AllowFailure, Retry: j.Retry, Group: r.groupOf(i),
 		}
+		jobs[i].Depend = j.Depend
+		if j.Parent != nil {
+			jobs[i].Parent = j.Parent.Index + 1
+		}
 		for _, n := range j.Needs {
 			jobs[i].Needs = append(jobs[i].Needs, n.Job.Index)
 		}

@@ -46,7 +46,7 @@ func (a *attempt) environ(own []pipeline.Variable, more map[string]string) ([]st
 
 // resolve returns the values of the predefined variables and the given ones.
 func (a *attempt) resolve(own []pipeline.Variable, more map[string]string) (map[string]string, error) {
-	layers := []map[string]string{a.r.base, a.predefined(), more, pipeline.References(own), a.given}
+	layers := []map[string]string{a.r.base, a.predefined(), more, pipeline.References(a.inFiles(own)), a.given}
 	if a.job.Environment.Name == "" {
 		return vars.Resolve(vars.Merge(layers...), a.outside)
 	}

@@ -134,6 +134,9 @@ func (r *Runner) Run(ctx context.Context, control func(ctx context.Context)) err
 // it is cancelled the jobs are as well, and that is all there is to say.
 func (r *Runner) prepare(ctx context.Context) error {
 	notes, err := r.Work.Snapshot(ctx)
+	if err == nil {
+		err = r.snapshotModules(ctx)
+	}
 	if ctx.Err() != nil {
 		return context.Cause(r.hard)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ambit-go/ambit/cirunner/internal/mask"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 )
 
 // findSecrets looks for the values that are to be hidden in what the runner says of the
@@ -18,7 +19,7 @@ func (a *attempt) findSecrets() {
 	if err != nil {
 		return // the script will say so
 	}
-	a.secrets = a.r.secretsOf(environ)
+	a.secrets = a.secretsOf(environ)
 	for _, name := range a.r.Mask {
 		i := slices.IndexFunc(environ, func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
 		if i < 0 {
@@ -30,22 +31,32 @@ func (a *attempt) findSecrets() {
 	}
 }
 
-// secretsOf returns the values that the variables of Config.Mask have in an environment.
-func (r *Runner) secretsOf(environ []string) []string {
+// secretsOf returns the values that the variables of Config.Mask have in an environment,
+// and those of variables that are masked.
+func (a *attempt) secretsOf(environ []string) []string {
 	var secrets []string
+	for _, v := range a.job.Variables {
+		secrets = append(secrets, v.Secrets()...)
+	}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
-		if slices.Contains(r.Mask, name) && value != "" {
+		if a.masks(name) && value != "" {
 			secrets = append(secrets, value)
 		}
 	}
 	return secrets
 }
 
+// masks reports whether the value of a variable is to be hidden, as it is in an environment.
+func (a *attempt) masks(name string) bool {
+	hidden := func(v pipeline.Variable) bool { return v.Name == name && v.Masked && !v.File }
+	return slices.Contains(a.r.Mask, name) || slices.ContainsFunc(a.job.Variables, hidden)
+}
+
 // masked returns a writer for the output of a shell, which hides the secrets of its
 // environment. flush passes on what it has held back.
 func (a *attempt) masked(out io.Writer, environ []string) (masked io.Writer, flush func() error) {
-	secrets := a.r.secretsOf(environ)
+	secrets := a.secretsOf(environ)
 	if len(secrets) == 0 {
 		return out, func() error { return nil }
 	}

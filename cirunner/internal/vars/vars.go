@@ -178,3 +178,19 @@ func nameLen(s string) int {
 	}
 	return len(s)
 }
+
+// ExpandAll returns texts with variables in their place; nil if the variables grow
+// too large.
+func ExpandAll(texts []string, variables map[string]string) []string {
+	resolved, err := Resolve(variables, func(string) (string, bool) { return "", false })
+	if err != nil {
+		return nil
+	}
+	var all []string
+	for _, s := range texts {
+		if s, err := Expand(s, resolved); err == nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}

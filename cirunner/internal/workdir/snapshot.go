@@ -32,7 +32,7 @@ func (r *Run) Snapshot(ctx context.Context) (notes []string, err error) {
 		inGit = err != nil
 	}
 	if whole {
-		if err := r.cloneRepository(ctx, source); err != nil {
+		if err := cloneRepository(ctx, r.Project, source); err != nil {
 			notes = append(notes, fmt.Sprintf("jobs have no git repository: %v", err))
 		}
 	}
@@ -70,20 +70,20 @@ func (r *Run) Checkout(ctx context.Context, job string) (dir string, err error) 
 func (r *Run) JobDir(job string) string { return r.Path("jobs", job) }
 
 // cloneRepository makes an empty work tree whose repository borrows the
-// project's objects, and knows of the same changes.
-func (r *Run) cloneRepository(ctx context.Context, to string) error {
-	_, err := gitIn(ctx, r.Project, "clone", "--quiet", "--shared", "--no-checkout", "--template=", "--", r.Project, to)
+// objects of another, and knows of the same changes.
+func cloneRepository(ctx context.Context, from, to string) error {
+	_, err := gitIn(ctx, from, "clone", "--quiet", "--shared", "--no-checkout", "--template=", "--", from, to)
 	if err != nil {
 		_ = RemoveAll(to)
 		return err
 	}
-	index, err := gitIn(ctx, r.Project, "rev-parse", "--git-path", "index")
+	index, err := gitIn(ctx, from, "rev-parse", "--git-path", "index")
 	if err != nil {
 		return err
 	}
 	path := strings.TrimSuffix(index, "\n")
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(r.Project, path)
+		path = filepath.Join(from, path)
 	}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -63,7 +63,7 @@ func (s *Stale) Clear() error {
 	if len(survivors(s.Dir)) > 0 {
 		return nil
 	}
-	err := errors.Join(RemoveAll(filepath.Join(s.Dir, "source")), RemoveAll(filepath.Join(s.Dir, "jobs")), RemoveAll(filepath.Join(s.Dir, "scripts")))
+	err := errors.Join(RemoveAll(filepath.Join(s.Dir, "source")), RemoveAll(filepath.Join(s.Dir, "jobs")), RemoveAll(filepath.Join(s.Dir, "scripts")), RemoveAll(filepath.Join(s.Dir, "modules")))
 	if err == nil {
 		_ = os.Remove(filepath.Join(s.Dir, "groups"))
 		_ = os.Remove(filepath.Join(s.Dir, "engine"))

@@ -64,9 +64,10 @@ func carriers(token string) (pids []int) {
 	return pids
 }
 
+// hasToken reports whether a process has a token, or has thrown it away and is known all the same.
 func hasToken(pid int, token string) bool {
 	environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	return carries(environ, token)
+	return carries(environ, token) || strayed(pid, token)
 }
 
 // signalCarriers sends a signal to the processes that have a token, and returns how many
@@ -108,6 +109,7 @@ func killCarriers(token string) (killed int) {
 // at the beginning.
 func (r *Run) Reap(ctx context.Context, job string, grace time.Duration) (left int) {
 	token := jobToken(r.Dir, job)
+	defer r.bury()
 	if ctx.Err() == nil && grace > 0 {
 		if left = signalCarriers(token, syscall.SIGTERM); left == 0 {
 			return 0

@@ -47,6 +47,9 @@ type Run struct {
 	ID      int    // 1 for the first
 	Project string // absolute
 	lock    *os.File
+	modules []Module // set by SnapshotModules
+
+	graveyard
 }
 
 // Open makes the directory of a run of the project, and returns what earlier
@@ -106,7 +109,7 @@ func (r *Run) Path(elem ...string) string {
 func (r *Run) Close(keep bool) error {
 	var errs []error
 	if !keep {
-		errs = append(errs, RemoveAll(r.Path("source")), RemoveAll(r.Path("jobs")), RemoveAll(r.Path("scripts")), os.Remove(r.Path("groups")), os.Remove(r.Path("engine")))
+		errs = append(errs, RemoveAll(r.Path("source")), RemoveAll(r.Path("jobs")), RemoveAll(r.Path("scripts")), RemoveAll(r.Path("modules")), os.Remove(r.Path("groups")), os.Remove(r.Path("engine")))
 	}
 	errs = append(errs, os.Remove(r.Path("lock")), r.lock.Close())
 	for i, err := range errs {

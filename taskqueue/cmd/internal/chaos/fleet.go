@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -23,6 +24,8 @@ type fleet struct {
 	dir   string // of the journals
 	url   string
 	kills bool
+
+	processes int // that there are to be, two fifths of them producers
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -45,8 +48,8 @@ type child struct {
 	told    bool   // to end
 }
 
-func newFleet(dir, url string, seed uint64, kills bool) *fleet {
-	f := &fleet{dir: dir, url: url, kills: kills, wanted: map[string]int{}, seeds: rand.New(rand.NewPCG(seed, 7))}
+func newFleet(dir, url string, processes int, seed uint64, kills bool) *fleet {
+	f := &fleet{dir: dir, url: url, kills: kills, processes: processes, wanted: map[string]int{}, seeds: rand.New(rand.NewPCG(seed, 7))}
 	f.changed = sync.NewCond(&f.mu)
 	return f
 }
@@ -55,12 +58,13 @@ func (f *fleet) fault(format string, args ...any) {
 	f.faults = append(f.faults, fmt.Sprintf(format, args...))
 }
 
-// want says how many processes of a role there are to be.
-func (f *fleet) want(do string, n int) error {
+// fill starts the processes that are missing, and has those that end replaced.
+func (f *fleet) fill() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.wanted[do] = n
-	return f.fillLocked(do)
+	f.wanted["producer"] = max(1, f.processes*2/5)
+	f.wanted["worker"] = f.processes - f.wanted["producer"]
+	return errors.Join(f.fillLocked("worker"), f.fillLocked("producer"))
 }
 
 func (f *fleet) fillLocked(do string) error {

@@ -38,20 +38,25 @@ func main() {
 	d := flag.Duration("time", 20*time.Second, "how long faults are injected; each is injected once at least")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "decides the faults, their order, and the tasks")
 	only := flag.String("only", "", "only worlds with this in their names: redis-always, redis-everysec, sqlite")
+	processes := flag.Int("processes", 5, "of each world, at least two; two fifths are producers")
 	keep := flag.Bool("keep", false, "leave what was written down")
 	flag.Parse()
+	if *processes < 2 {
+		fmt.Fprintln(os.Stderr, "chaos: -processes: a world has a worker and a producer at least")
+		os.Exit(2)
+	}
 	redis.SetLogger(silent{}) // that servers cannot be reached is meant
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	fmt.Printf("chaos: %v; to have the same faults again: make chaos CHAOS_SEED=%d\n", *d, *seed)
-	if !run(ctx, os.Stdout, *d, *seed, *only, *keep) {
+	if !run(ctx, os.Stdout, *d, *processes, *seed, *only, *keep) {
 		stop()
 		os.Exit(1)
 	}
 }
 
 // run runs all worlds at the same time, and says what was found.
-func run(ctx context.Context, out io.Writer, d time.Duration, seed uint64, only string, keep bool) (ok bool) {
+func run(ctx context.Context, out io.Writer, d time.Duration, processes int, seed uint64, only string, keep bool) (ok bool) {
 	dir, err := os.MkdirTemp("", "chaos")
 	if err != nil {
 		fmt.Fprintln(out, err)
@@ -62,7 +67,7 @@ func run(ctx context.Context, out io.Writer, d time.Duration, seed uint64, only 
 	} else {
 		defer func() { _ = os.RemoveAll(dir) }()
 	}
-	worlds, err := build(ctx, seed, dir, only)
+	worlds, err := build(ctx, processes, seed, dir, only)
 	defer func() {
 		for _, w := range worlds {
 			w.fleet.killAll()
@@ -102,7 +107,7 @@ func run(ctx context.Context, out io.Writer, d time.Duration, seed uint64, only 
 	return ok
 }
 
-func build(ctx context.Context, seed uint64, dir, only string) (worlds []*world, err error) {
+func build(ctx context.Context, processes int, seed uint64, dir, only string) (worlds []*world, err error) {
 	library, err := buildClock(dir)
 	if err != nil {
 		return nil, err
@@ -111,9 +116,9 @@ func build(ctx context.Context, seed uint64, dir, only string) (worlds []*world,
 		name  string
 		build func() (*world, error)
 	}{
-		{"redis-always", func() (*world, error) { return newRedisWorld(ctx, seed, dir, library, "always") }},
-		{"redis-everysec", func() (*world, error) { return newRedisWorld(ctx, seed+1, dir, library, "everysec") }},
-		{"sqlite", func() (*world, error) { return newSQLiteWorld(ctx, seed+2, dir) }},
+		{"redis-always", func() (*world, error) { return newRedisWorld(ctx, processes, seed, dir, library, "always") }},
+		{"redis-everysec", func() (*world, error) { return newRedisWorld(ctx, processes, seed+1, dir, library, "everysec") }},
+		{"sqlite", func() (*world, error) { return newSQLiteWorld(ctx, processes, seed+2, dir) }},
 	} {
 		if !strings.Contains(one.name, only) {
 			continue

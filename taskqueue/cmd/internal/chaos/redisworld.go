@@ -45,7 +45,7 @@ type size struct {
 	n    int64
 }
 
-func newRedisWorld(ctx context.Context, seed uint64, dir, library, fsync string) (_ *world, err error) {
+func newRedisWorld(ctx context.Context, processes int, seed uint64, dir, library, fsync string) (_ *world, err error) {
 	w, err := newWorld("redis-"+fsync, seed, dir)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func newRedisWorld(ctx context.Context, seed uint64, dir, library, fsync string)
 	if r.p, err = newProxy(r.s.socket); err != nil {
 		return nil, err
 	}
-	w.fleet = newFleet(w.journals(), "redis://"+r.p.addr()+"/0", seed, true)
+	w.fleet = newFleet(w.journals(), "redis://"+r.p.addr()+"/0", processes, seed, true)
 	w.fleet.skewed = true
 	w.open = func(ctx context.Context) (taskqueue.Store, error) { return redisstore.New(ctx, r.s.client) }
 	w.advance = r.s.setClock

@@ -24,7 +24,7 @@ type sqliteWorld struct {
 	disk *disk
 }
 
-func newSQLiteWorld(_ context.Context, seed uint64, dir string) (*world, error) {
+func newSQLiteWorld(_ context.Context, processes int, seed uint64, dir string) (*world, error) {
 	w, err := newWorld("sqlite", seed, dir)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func newSQLiteWorld(_ context.Context, seed uint64, dir string) (*world, error) 
 		return nil, err
 	}
 	s.path = filepath.Join(s.disk.dir, "tasks.db")
-	w.fleet = newFleet(w.journals(), "sqlite:"+s.path, seed, true)
+	w.fleet = newFleet(w.journals(), "sqlite:"+s.path, processes, seed, true)
 	w.open = func(ctx context.Context) (taskqueue.Store, error) { return sqlstore.OpenFile(ctx, s.path) }
 	// The clock of the store is that of the machine, which all processes have.
 	w.advance = func(d time.Duration) error {
@@ -47,7 +47,7 @@ func newSQLiteWorld(_ context.Context, seed uint64, dir string) (*world, error) 
 	w.close = s.disk.close
 	deck := []fault{{"kill -9 of all processes", func(context.Context, *mathrand.Rand) (bool, error) {
 		w.fleet.killAll()
-		err := errors.Join(w.fleet.want("worker", 3), w.fleet.want("producer", 2))
+		err := w.fleet.fill()
 		return err == nil, err
 	}}}
 	if s.disk.err == nil {
@@ -55,8 +55,8 @@ func newSQLiteWorld(_ context.Context, seed uint64, dir string) (*world, error) 
 	} else {
 		w.missing = append(w.missing, fmt.Sprintf("a full disk: mount: %v", s.disk.err))
 	}
-	processes := w.faultsOfProcesses()
-	w.decks = [][]fault{processes[:len(processes)-1], deck} // no process has a clock of its own
+	ofProcesses := w.faultsOfProcesses()
+	w.decks = [][]fault{ofProcesses[:len(ofProcesses)-1], deck} // no process has a clock of its own
 	return w, nil
 }
 

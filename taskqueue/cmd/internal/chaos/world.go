@@ -131,10 +131,7 @@ func (w *world) run(ctx context.Context, d time.Duration) (r audit.Report, err e
 	if err := errors.Join(s.SetLimit(ctx, queueName, plan.Limit), s.Close()); err != nil {
 		return r, err
 	}
-	if err := w.fleet.want("worker", 3); err != nil {
-		return r, err
-	}
-	if err := w.fleet.want("producer", 2); err != nil {
+	if err := w.fleet.fill(); err != nil {
 		return r, err
 	}
 	over := make(chan struct{})
@@ -180,7 +177,7 @@ func (w *world) faultsOfProcesses() []fault {
 			if !f.signal(c, syscall.SIGTERM) {
 				return false, nil
 			}
-			return true, f.want("worker", 3)
+			return true, f.fill()
 		}},
 		{"kill -9 of a producer", func(_ context.Context, rng *rand.Rand) (bool, error) {
 			return f.signal(f.pick(rng, "producer"), syscall.SIGKILL), nil

@@ -1,0 +1,19 @@
+package draft
+
+import (
+	"cmp"
+
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline/tree"
+)
+
+// environment reads what variables are made of. A server reads the rest.
+func environment(n *tree.Node) pipeline.Environment {
+	if n.Kind != tree.Mapping {
+		return pipeline.Environment{Name: n.Text, Action: "start"}
+	}
+	return pipeline.Environment{
+		Name: n.Field("name").Text, URL: n.Field("url").Text,
+		Action: cmp.Or(n.Field("action").Text, "start"), Tier: n.Field("deployment_tier").Text,
+	}
+}

@@ -1,0 +1,94 @@
+package draft
+
+import (
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline/tree"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline/words"
+)
+
+// MaxNeeds is how many entries needs may have, as in GitLab.
+const MaxNeeds = 50
+
+// A Needed is an entry of needs, by name.
+type Needed struct {
+	Name                string
+	Artifacts, Optional bool
+	Cells               []cell // of parallel:matrix; nil for all parts
+	At                  tree.Mark
+}
+
+func readNeeds(p *Parser, d *Draft, n *tree.Node) {
+	d.HasNeeds = true
+	items, ok := flat(n, 0, nil)
+	if !ok {
+		p.Errorf(n.At, "needs has lists in lists more than %d deep, or too many of them", maxNesting)
+		return
+	}
+	if len(items) > MaxNeeds {
+		p.Errorf(n.At, "needs has %d jobs: it may have %d", len(items), MaxNeeds)
+		return
+	}
+	seen := make(map[string]bool)
+	for _, item := range items {
+		need, ok := p.need(item)
+		switch {
+		case !ok:
+		case seen[need.Name] && need.Cells == nil:
+			p.Errorf(item.At, "needs names %s twice", words.Quote(need.Name))
+		default:
+			seen[need.Name] = true
+			d.Named = append(d.Named, need)
+		}
+	}
+}
+
+// flat returns the entries of a list in which there may be lists, as !reference makes
+// them. It gives up when they are too deep, or more than anybody needs.
+func flat(n *tree.Node, depth int, all []*tree.Node) (items []*tree.Node, ok bool) {
+	if n.Kind != tree.List {
+		return append(all, n), true
+	}
+	ok = depth <= maxNesting
+	for i := 0; ok && i < len(n.Items); i++ {
+		all, ok = flat(n.Items[i], depth+1, all)
+		ok = ok && len(all) <= tree.MaxItems
+	}
+	return all, ok
+}
+
+func (p *Parser) need(n *tree.Node) (Needed, bool) {
+	need := Needed{Artifacts: true, At: n.At}
+	if n.Kind != tree.Mapping {
+		var ok bool
+		if n.Kind == tree.Null || n.Kind == tree.Boolean {
+			p.Should("needs", n, "a list of jobs, each a name, or a mapping of job, artifacts and optional")
+			return need, false
+		}
+		need.Name, ok = p.String("needs", n)
+		return need, ok
+	}
+	ok := p.Fields("needs", n, tree.Keys{
+		"job":       func(n *tree.Node) { need.Name, _ = p.String("needs:job", n); need.At = n.At },
+		"artifacts": func(n *tree.Node) { need.Artifacts, _ = p.Boolean("needs:artifacts", n) },
+		"optional":  func(n *tree.Node) { need.Optional, _ = p.Boolean("needs:optional", n) },
+		"parallel": func(n *tree.Node) {
+			p.Fields("needs:parallel", n, tree.Keys{
+				"matrix": func(n *tree.Node) { need.Cells = p.matrix("needs:parallel:matrix", n) },
+			}, nil)
+			if n.Kind == tree.Mapping && !n.Has("matrix") {
+				p.Errorf(n.At, "needs:parallel should have a matrix: the parts that are needed")
+			}
+		},
+	}, ignoredInNeeds)
+	if n.Has("pipeline") || n.Has("project") {
+		return need, false // ignored
+	}
+	if ok && !n.Has("job") && !n.Has("pipeline") && !n.Has("project") {
+		p.Errorf(n.At, "needs should name a job here")
+	}
+	return need, ok && need.Name != ""
+}
+
+func readDependencies(p *Parser, d *Draft, n *tree.Node) {
+	d.HasDepends = true
+	d.Depends = p.List("dependencies", n)
+}

@@ -1,0 +1,77 @@
+package draft
+
+import (
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline/tree"
+)
+
+// A Trigger is a child pipeline that a job starts.
+type Trigger struct {
+	Include *tree.Node // as at the top of a file
+	Inputs  *tree.Node // of what is included; null without
+	At      tree.Mark
+
+	// Depend says that the job is as its pipeline is. YAML and Pipeline say which variables
+	// the pipeline gets: those of the job, and those of the command line.
+	Depend, YAML, Pipeline bool
+}
+
+const noPipeline = "no pipeline of another project, or of a file that a job makes, is started; the job does nothing"
+
+func (t *Trigger) script() string {
+	if t == nil {
+		return "echo 'no other pipeline is started here'"
+	}
+	return "echo 'a child pipeline starts'"
+}
+
+// readTrigger reads which pipeline a job starts.
+func readTrigger(p *Parser, d *Draft, n *tree.Node) {
+	d.triggers = true
+	if n.Kind != tree.Mapping {
+		p.String("trigger", n)
+		p.Ignore(n.At, "trigger", noPipeline)
+		return
+	}
+	t := &Trigger{At: n.At, YAML: true, Include: &tree.Node{}, Inputs: &tree.Node{Kind: tree.Null}}
+	ok := p.Fields("trigger", n, tree.Keys{
+		"include": func(n *tree.Node) { t.Include = n },
+		"inputs":  func(n *tree.Node) { t.Inputs = n; p.IsMapping("trigger:inputs", n) },
+		"strategy": func(n *tree.Node) {
+			_, ok := tree.Choice(p.Reader, "trigger:strategy", n, "depend", "mirror")
+			t.Depend = ok
+		},
+		"forward": func(n *tree.Node) {
+			p.Fields("trigger:forward", n, tree.Keys{
+				"yaml_variables":     func(n *tree.Node) { t.YAML, _ = p.Boolean("trigger:forward:yaml_variables", n) },
+				"pipeline_variables": func(n *tree.Node) { t.Pipeline, _ = p.Boolean("trigger:forward:pipeline_variables", n) },
+			}, nil)
+		},
+		"project": func(*tree.Node) {},
+		"branch":  func(*tree.Node) {},
+	}, nil)
+	switch {
+	case !ok:
+	case n.Has("project") || !canBeRead(t.Include):
+		p.Ignore(n.At, "trigger", noPipeline)
+	case n.Has("branch"):
+		p.Errorf(n.KeyAt("branch"), "trigger:branch is for project")
+	case !n.Has("include"):
+		p.Errorf(n.At, "trigger should have include, the files of the pipeline, or project")
+	default:
+		d.Trigger = t
+	}
+}
+
+// canBeRead reports whether no file is one that a job makes.
+func canBeRead(n *tree.Node) bool {
+	items := []*tree.Node{n}
+	if n.Kind == tree.List {
+		items = n.Items
+	}
+	for _, item := range items {
+		if item.Has("artifact") {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,94 @@
+package parse
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+)
+
+func TestChildPipelines(t *testing.T) {
+	o := optionsOf("main")
+	o.Dir = directory(t, map[string]string{
+		"child.yml": `
+stages: [one, two]
+variables: {A: child, OWN: child}
+first: {stage: one, script: x, rules: [{if: $CI_PIPELINE_SOURCE == "parent_pipeline" && $A == "parent main" && $SET == null}], artifacts: {paths: [a]}}
+second: {stage: two, script: x}
+third: {stage: two, needs: [first], script: x, when: manual}
+never: {stage: two, script: x, when: never}
+`,
+		"inputs.yml": "spec: {inputs: {n: ~}}\n---\n$[[ inputs.n ]]: {script: x, rules: [{if: $SET}]}",
+		"nested.yml": "deeper: {trigger: {include: child.yml, strategy: depend}, variables: {A: parent $CI_COMMIT_BRANCH}}",
+	})
+	o.Set = map[string]string{"SET": "yes"}
+	p, err := o.Parse("f.yml", []byte(`
+stages: [build, test, deploy]
+make: {stage: build, script: x}
+down: {stage: test, trigger: {include: [{local: child.yml}], strategy: depend}, variables: {A: parent $CI_COMMIT_BRANCH}}
+side: {stage: test, trigger: {include: inputs.yml, inputs: {n: job}, forward: {pipeline_variables: true, yaml_variables: false}}}
+ship: {stage: deploy, script: x}
+`))
+	require.NoError(t, err)
+	require.Equal(t, []string{"make", "down", "down/first", "down/second", "down/third", "side", "side/job", "ship"}, names(p.Jobs))
+	require.Equal(t, []string{"build", "test", "side/build", "side/test", "side/deploy", "down/one", "down/two", "deploy"}, p.Stages)
+	require.Equal(t, "down/never", p.Left[len(p.Left)-1].Name)
+	first := p.Job("down/first")
+	require.Equal(t, p.Job("down"), first.Parent)
+	require.Contains(t, values(first), "A=parent main", "the parent's is over the child's")
+	require.Contains(t, values(first), "OWN=child")
+	require.Contains(t, values(first), "CI_PIPELINE_SOURCE=parent_pipeline")
+	require.Equal(t, []string{"down"}, names(first.WaitsFor))
+	require.Equal(t, []string{"down", "down/first"}, names(p.Job("down/second").WaitsFor))
+	require.Equal(t, []string{"down/first"}, names(p.Job("down/second").Fetch))
+	require.Equal(t, "down/first", p.Job("down/third").Needs[0].Job.Name)
+	require.Equal(t, []string{"make", "down", "down/first", "down/second", "down/third", "side"}, names(p.Job("ship").WaitsFor),
+		"with strategy: depend one waits for the pipeline, too")
+	require.True(t, p.Job("down").Depend && !p.Job("side").Depend)
+	checkPipeline(t, p)
+
+	only, err := p.Only([]string{"down/second"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"down", "down/first", "down/second"}, names(only.Jobs))
+	require.Same(t, only.Jobs[0], only.Jobs[1].Parent)
+	only, err = p.Only([]string{"down"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"down", "down/first", "down/second", "down/third"}, names(only.Jobs))
+
+	p, err = o.Parse("f.yml", []byte("top: {trigger: {include: nested.yml, strategy: depend}}"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"top", "top/deeper", "top/deeper/first", "top/deeper/second", "top/deeper/third"}, names(p.Jobs))
+	require.Equal(t, p.Job("top/deeper"), p.Job("top/deeper/first").Parent)
+	checkPipeline(t, p)
+}
+
+func TestChildPipelinesThatAreWrong(t *testing.T) {
+	o := optionsOf("main")
+	o.Dir = directory(t, map[string]string{
+		"wrong.yml": "j: {scirpt: x}", "none.yml": "j: {script: x, rules: [{if: $NOBODY}]}",
+		"self.yml": "j: {trigger: {include: self.yml}}", "right.yml": "j: {script: x, tags: [a]}",
+	})
+	for trigger, want := range map[string]string{
+		"{include: wrong.yml}":                       "f.yml:1:17: the child pipeline of \"down\": " + o.Dir + `/wrong.yml:1:5: there is no keyword "scirpt" in a job`,
+		"{include: none.yml}":                        `the child pipeline of "down" has no job: rules, only or when keep every job out`,
+		"{include: nowhere.yml}":                     `there is no file "nowhere.yml"`,
+		"{include: self.yml}":                        "pipelines start pipelines more than 2 deep",
+		"{include: right.yml, branch: a}":            "1:38: trigger:branch is for project",
+		"{strategy: depend}":                         "trigger should have include",
+		"{include: right.yml, strategy: wait}":       "trigger:strategy should be depend or mirror",
+		"{include: right.yml, forward: {some: yes}}": `there is no keyword "some" in trigger:forward`,
+	} {
+		_, err := o.Parse("f.yml", []byte("down: {trigger: "+trigger+"}\n"))
+		require.ErrorContains(t, err, want, trigger)
+	}
+	p, err := o.Parse("f.yml", []byte("down: {trigger: {include: right.yml}, allow_failure: true}\nmade: {trigger: {include: [{artifact: a.yml, job: down}]}}"))
+	require.NoError(t, err)
+	var keywords []string
+	for _, w := range p.Warnings {
+		keywords = append(keywords, w.Keyword)
+	}
+	require.Equal(t, []string{"allow_failure of a child pipeline", "trigger", "tags"}, keywords)
+	require.Equal(t, []string{"down", "down/j", "made"}, names(p.Jobs))
+	require.IsType(t, &pipeline.Job{}, p.Job("down/j").Parent)
+}

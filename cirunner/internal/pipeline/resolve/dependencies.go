@@ -1,0 +1,43 @@
+package resolve
+
+import (
+	"slices"
+
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline/draft"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline/words"
+)
+
+// dependencies returns the jobs that dependencies names, of those that a job
+// waits for.
+func (g *grapher) dependencies(d *draft.Draft, waits map[*pipeline.Job]bool) map[*pipeline.Job]bool {
+	fetch := make(map[*pipeline.Job]bool)
+	for _, n := range d.Depends {
+		_, jobs := g.find(n.Text)
+		for _, job := range jobs {
+			fetch[job] = waits[job]
+		}
+	}
+	return fetch
+}
+
+// checkDependencies reports names that dependencies cannot have. One of the same
+// stage is allowed, but nothing waits for it: it brings no artifacts.
+func (g *grapher) checkDependencies(d *draft.Draft) {
+	for _, n := range d.Depends {
+		to, _ := g.find(n.Text)
+		needed := slices.ContainsFunc(d.Named, func(need draft.Needed) bool { return need.Name == n.Text })
+		switch {
+		case to == nil:
+			g.Errorf(n.At, "%s depends on %s, which is not in the file%s", words.Quote(d.Key), words.Quote(n.Text),
+				g.DidYouMean(n.Text, words.SortedKeys(g.drafts)))
+		case needed || g.stage(to) < 0 || g.stage(d) < 0:
+		case d.HasNeeds:
+			g.Errorf(n.At, "%s depends on %s, but does not wait for it: it should be among its needs", words.Quote(d.Key), words.Quote(n.Text))
+		case g.stage(to) > g.stage(d):
+			g.Errorf(n.At, "%s depends on %s, but does not wait for it: it should be in an earlier stage", words.Quote(d.Key), words.Quote(n.Text))
+		case g.stage(to) == g.stage(d):
+			g.Warn(n.At, "dependencies of the same stage", "nothing waits for %s, so that its artifacts do not come; name it in needs", words.Quote(n.Text))
+		}
+	}
+}

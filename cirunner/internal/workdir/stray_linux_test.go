@@ -1,0 +1,66 @@
+package workdir
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/clitest"
+)
+
+// zombie reports whether a child is dead, and was not waited for.
+func zombie(pid int) bool {
+	s, ok := readStat(pid)
+	return ok && s.state == 'Z'
+}
+
+// The dead that were adopted are waited for; those that we have started are left to who waits for them.
+func TestTheAdoptedDeadAreBuried(t *testing.T) {
+	require.NoError(t, Adopt())
+	own := exec.Command("true")
+	require.NoError(t, own.Start())
+	out, err := exec.Command("sh", "-c", "sleep 0.01 > /dev/null 2>&1 & echo $!").Output()
+	require.NoError(t, err)
+	adopted, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	require.NoError(t, err)
+	clitest.Eventually(t, "both are dead", func() bool { return zombie(own.Process.Pid) && zombie(adopted) })
+
+	var g graveyard
+	g.bury()
+	assert.True(t, zombie(adopted), "it may be somebody's still")
+	g.bury()
+	assert.True(t, zombie(adopted))
+	g.seen[adopted] = time.Now().Add(-longDead)
+	g.bury()
+	assert.False(t, slices.Contains(children(), adopted))
+	assert.NoError(t, own.Wait())
+	g.bury()
+	assert.NotContains(t, g.seen, own.Process.Pid)
+}
+
+// A stray is known by where it works: not that of another job whose name begins so.
+func TestAStrayIsThatOfItsJob(t *testing.T) {
+	require.NoError(t, Adopt())
+	dir := t.TempDir()
+	job := filepath.Join(dir, "001-a")
+	require.NoError(t, exec.Command("mkdir", "-p", job+"/deep", dir+"/001-ab").Run())
+	cmd := exec.Command("sh", "-c", "env -i setsid sleep 1000 > /dev/null 2>&1 & echo $!")
+	cmd.Dir = job + "/deep"
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	require.NoError(t, err)
+	clitest.Eventually(t, "it is ours", func() bool { return hasToken(pid, job) })
+	assert.False(t, hasToken(pid, filepath.Join(dir, "001-ab")))
+	assert.False(t, hasToken(pid, filepath.Join(dir, "001")))
+	assert.True(t, hasToken(pid, dir+"/"), "one of all jobs of a run")
+	assert.Equal(t, 1, killCarriers(job))
+	clitest.Eventually(t, "it is dead", func() bool { return zombie(pid) })
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// A process that has made a session of its own and has cleared its environment is ended with its job, however
+// that ends: it works where the job did. The same process of another job goes on.
+func TestNoStrayOutlivesItsJob(t *testing.T) {
+	t.Parallel()
+	needsSetsid(t)
+	const stray = `setsid env -i PATH="$PATH" bash -c "%s echo > up; while :; do sleep 0.05; done" > /dev/null 2>&1 < /dev/null &
+      until test -e up; do sleep 0.01; done`
+	for name, tc := range map[string]struct {
+		trap, then string
+		signals    []syscall.Signal
+		status     []int
+	}{
+		"the job ends":    {"", "echo done", nil, []int{0}},
+		"TERM is ignored": {"trap '' TERM;", "echo done", nil, []int{0}},
+		"a cancel":        {"", "echo ready; sleep 1000", []syscall.Signal{syscall.SIGINT}, []int{130}},
+		"an abort":        {"trap '' TERM;", "trap '' TERM; echo ready; while :; do sleep 0.1; done", []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, []int{130, 143}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, "works:\n  cirunner: {grace: 300ms}\n  script:\n    - |\n      "+fmt.Sprintf(stray, tc.trap)+"\n    - \""+tc.then+"\"\n")
+			run := p.start()
+			if tc.signals != nil {
+				run.WaitFor("[works] ready")
+			}
+			for _, sig := range tc.signals {
+				run.Signal(sig)
+			}
+			assert.Contains(t, tc.status, run.Wait(), run.Stdout()+run.Stderr())
+			if tc.signals == nil {
+				assert.Contains(t, run.Stdout(), "behind, in sessions of their own, which were ended\n")
+			}
+			p.nothingIsLeft()
+		})
+	}
+	t.Run("another job goes on", func(t *testing.T) {
+		t.Parallel()
+		p := newProject(t, "")
+		ended := p.signalFile()
+		p.write("ci.yml", "long:\n  script:\n    - |\n      "+fmt.Sprintf(stray, "echo \\$\\$ > pid;")+"\n    - until test -e $GO; do sleep 0.01; done\n"+
+			"    - kill -0 $(cat pid) && ! grep -q zombie /proc/$(cat pid)/status && echo it lives\n"+
+			"short:\n  script: ['echo short']\n  after_script: ['echo after']\n"+
+			"tells:\n  needs: [short]\n  script: ['touch "+ended+"']\n")
+		run := p.start("-j", "3")
+		assert.Equal(t, 0, run.Wait(), run.Stdout()+run.Stderr())
+		assert.True(t, strings.Contains(run.Stdout(), "[long] it lives\n"), run.Stdout())
+		p.nothingIsLeft()
+	})
+}

@@ -35,7 +35,7 @@ func TestOutcomes(t *testing.T) {
 		"error of its own scope": {task: func(ctx context.Context) error {
 			_, err := async.Start(ctx, func(context.Context) error { return errPlanted }, async.Name("child")).Wait(ctx)
 			return err
-		}, status: codes.Error, typ: "*errors.errorString", outcome: "error", cause: "*errors.errorString"},
+		}, status: codes.Error, typ: "*errors.errorString", outcome: "error"},
 		"cancelled": {task: wait, cancel: true, status: codes.Unset, outcome: "cancelled", cause: "*errors.errorString"},
 		"timeout":   {task: wait, opts: []async.TaskOption{async.Timeout(time.Second)}, status: codes.Error, typ: "timeout", outcome: "timeout", cause: "*async.TimeoutError"},
 		"heartbeat": {task: wait, opts: []async.TaskOption{async.Heartbeat(time.Second)}, status: codes.Error, typ: "heartbeat", outcome: "heartbeat", cause: "*async.WatchdogError"},

@@ -84,8 +84,8 @@ func (l *logger) Observe(e async.Event) {
 	if e.Err != nil {
 		attrs = append(attrs, slog.Any("err", e.Err))
 	}
-	if cause := causeOf(&e); cause != nil {
-		attrs = append(attrs, slog.Any("cause", cause))
+	if e.Cause != nil {
+		attrs = append(attrs, slog.Any("cause", e.Cause))
 	}
 	if dropped > 0 {
 		attrs = append(attrs, slog.Int("more", dropped))
@@ -147,12 +147,4 @@ func judge(e *async.Event) (level slog.Level, outcome string) {
 	default:
 		return slog.LevelWarn, "error"
 	}
-}
-
-// causeOf returns why the task of e was told to stop, nil if that was its own failure.
-func causeOf(e *async.Event) error {
-	if !e.Echo && errors.Is(e.Err, e.Cause) {
-		return nil
-	}
-	return e.Cause
 }

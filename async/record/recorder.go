@@ -144,8 +144,8 @@ func (s *shard) add(e *async.Event, outcome string, now time.Time, oneOf int64) 
 		id: e.ID, owner: e.Owner, ended: now.UnixNano(), took: int64(e.Duration), queued: int64(e.Queued), pc: e.PC, name: s.numberLocked(e.Task),
 		outcome: uint8(slices.Index(outcomes[:], outcome)),
 	}
-	if cause := causeOf(e); cause != nil {
-		one.cause = s.numberLocked(fmt.Sprintf("%T", cause))
+	if e.Cause != nil {
+		one.cause = s.numberLocked(fmt.Sprintf("%T", e.Cause))
 	}
 	s.putLocked(one)
 }

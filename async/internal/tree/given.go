@@ -32,13 +32,25 @@ func TellStart(t *Task) {
 func EndEvent(t *Task, v *Verdict, stop *StopError) Event {
 	e := t.More.seen.event(eventEnd, t)
 	e.Took, e.Err, e.Echo = Clock()-time.Duration(t.More.seen.began.Load()), v.Err, v.Echo
-	if stop != nil {
+	if stop != nil && !failedInside(t, stop) {
 		e.Cause = stop.Cause
 	}
 	if g := givenTo(t); g != nil {
 		e.Joined = g.ended()
 	}
 	return e
+}
+
+// failedInside reports whether stop, for which t was cancelled, is its own failure, or one of what it has
+// started. That says no more than how t has ended.
+func failedInside(t *Task, stop *StopError) bool {
+	h := t.Inner.Load()
+	if h == nil || h.isShared() {
+		return false
+	}
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
+	return h.Tally.FromInside(stop.Cause)
 }
 
 // A given is where the values of a task are looked up whose observers give some. Whether that task is

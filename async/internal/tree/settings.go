@@ -108,7 +108,7 @@ type Event struct {
 	Took   time.Duration // of an end: since the start; of a wait: how long it was
 	Joined time.Duration // of an end, under an observer that gives values: since the handler has returned
 	Err    error         // how it ended
-	Cause  error         // of an end: why its context was cancelled, if it was
+	Cause  error         // of an end: why its context was cancelled, if that was for nothing inside it
 	Echo   bool          // of an end: Err says no more than that
 	PC     uintptr       // where it was started; 0: nobody asks for eventQueued, or it is not known
 	On     *Task         // of a wait for a future: whose

@@ -179,7 +179,7 @@ func TestLinksOfWaits(t *testing.T) {
 			long := async.Start(ctx, sleeps(time.Second), async.Name("long"))
 			short := async.Start(ctx, sleeps(time.Millisecond/2), async.Name("short"))
 			async.Go(ctx, func(ctx context.Context) error {
-				own := async.Start(ctx, sleeps(time.Millisecond), async.Name("own"))
+				own := async.Start(ctx, sleeps(2*time.Millisecond), async.Name("own"))
 				for _, f := range []*async.Future[struct{}]{short, own, long} {
 					if _, err := f.Wait(ctx); err != nil {
 						return err
@@ -193,7 +193,7 @@ func TestLinksOfWaits(t *testing.T) {
 		require.Len(t, links, 1)
 		require.Equal(t, b.span("long").SpanContext(), links[0].SpanContext)
 		require.Equal(t, "await", attr(links[0].Attributes, "ambit.link"))
-		require.Equal(t, "0.999", attr(links[0].Attributes, "ambit.wait.duration"))
+		require.Equal(t, "0.998", attr(links[0].Attributes, "ambit.wait.duration"))
 	})
 }
 

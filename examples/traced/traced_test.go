@@ -8,13 +8,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async/asynctest"
-	"github.com/ambit-go/ambit/examples/internal/scripttest"
+	"github.com/ambit-go/ambit/clitest"
 )
 
-func TestMain(m *testing.M) { scripttest.Main(m, map[string]func(){"traced": main}) }
+func TestMain(m *testing.M) {
+	testscript.Main(clitest.LeakChecked(m), map[string]func(){"traced": main})
+}
 
 // TestScripts runs the program as its users do.
-func TestScripts(t *testing.T) { scripttest.Scripts(t, testscript.Params{}) }
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", Cmds: clitest.Commands[*testscript.TestScript](), Setup: clitest.Setup[*testscript.Env]})
+}
 
 // Each order is one trace, with both runs of its receipt in it.
 func TestEachOrderIsOneTrace(t *testing.T) {

@@ -30,7 +30,7 @@ import (
 // a scope with a name is a task of the trace, and a handler that was told to stop writes the type of the
 // cause to its log when it returns. Profile starts no trace and no profile.
 //
-// Each task in the scope costs ten allocations and 270 bytes more, which are garbage when it has ended. Without the
+// Each task in the scope costs 14 allocations and 710 bytes more, which are garbage when it has ended. Without the
 // option there is no cost.
 func Profile() ScopeOption {
 	p := &profile{labels: make(map[labelled]pprof.LabelSet)}

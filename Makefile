@@ -161,7 +161,7 @@ staticcheck: tools
 	$(call in,$(plain),staticcheck,"$(BIN)/staticcheck" ./...)
 
 # Modules with a record of their own, in a folder of api/ that has their name.
-RECORDED := kvqueue locks taskqueue
+RECORDED := kvqueue locks otel taskqueue
 
 apicheck: tools
 	$(call step,exported surface against api/)

@@ -54,27 +54,48 @@ func (k EventKind) String() string { return kindNames[k] }
 // An Event is one thing that happened to a task.
 type Event struct {
 	Kind     EventKind
+	Of       picture.Kind    // what the task was made for
 	Task     string          // its name
+	Named    bool            // Name, or Detach, has given the name
+	Daemon   bool            // as in a picture.Node: its owner does not wait for it to end by itself
 	ID       picture.ID      // tells it from others of its name, in a Snapshot, too
 	Owner    picture.ID      // the task that it was started in; zero: none, it stands at the root
 	Ctx      context.Context // its context, with the values of the ctx that it was started with
+	On       context.Context // EventWaited: the Ctx of what it has waited for, if that is a future
 	Queued   time.Duration   // EventStart, EventEnd, EventSkipped: how long it was on its way to its handler
 	Duration time.Duration   // EventEnd: since the start; EventWaited: how long it has waited
+	Joined   time.Duration   // EventEnd, to an observer with a method Enter: since the handler has returned
 	Err      error           // EventEnd, EventSkipped, EventPanic: how it ended
 	Cause    error           // EventEnd, EventSkipped: why its context was cancelled, if that was for nothing inside it
+	Echo     bool            // EventEnd, EventSkipped: Err says only that something has told it to stop, because of Cause
 	PC       uintptr         // the call that has started it, as of runtime.Callers; 0 if no observer asks for EventQueued
 	Wait     *picture.Wait   // EventWaited: what it has waited for; its Part and Left are not set
 }
 
 func eventOf(e tree.Event) Event {
 	out := Event{
-		Kind: EventKind(e.Kind), Task: e.Task, ID: idOf(e.Of), Owner: idOf(e.Of.Owner.Task), Ctx: e.Of,
-		Queued: e.Queued, Duration: e.Took, Err: e.Err, Cause: e.Cause, PC: e.PC,
+		Kind: EventKind(e.Kind), Of: picture.Kind(e.Of.Kind.String()), Task: e.Task, Named: tree.IsNamed(e.Of),
+		Daemon: e.Of.IsDismissible(), ID: idOf(e.Of), Owner: idOf(e.Of.Owner.Task), Ctx: e.Of,
+		Queued: e.Queued, Duration: e.Took, Joined: e.Joined, Err: e.Err, Cause: e.Cause, Echo: e.Echo, PC: e.PC,
 	}
 	if out.Kind == EventWaited {
 		out.Wait = waitOf(&e)
 	}
+	if e.On != nil {
+		out.On = e.On
+	}
 	return out
+}
+
+// observerOf returns o as the tree calls it.
+func observerOf(o Observer) *tree.Observer {
+	to := &tree.Observer{Kinds: kindsOf(o), Tell: func(e tree.Event) { o.Observe(eventOf(e)) }}
+	if giver, gives := o.(interface {
+		Enter(ctx context.Context, e Event) context.Context
+	}); gives {
+		to.Enter = func(ctx context.Context, e tree.Event) context.Context { return giver.Enter(ctx, eventOf(e)) }
+	}
+	return to
 }
 
 func waitOf(e *tree.Event) *picture.Wait {

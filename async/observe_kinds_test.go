@@ -108,6 +108,26 @@ func TestWhatObserversAreToldOfAQueue(t *testing.T) {
 	})
 }
 
+// Among items that a worker does one after another the first one has queued.
+func TestItemsQueueOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		a := &asker{kinds: []async.EventKind{async.EventStart, async.EventEnd}}
+		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { time.Sleep(time.Second); return nil })
+			synctest.Wait()
+			return async.ForEach(ctx, slices.Values([]int{1, 2, 3}), func(context.Context, int) error { time.Sleep(time.Minute); return nil },
+				async.Limit(1), async.Name("each"))
+		}, async.Limit(1), async.Observe(a)))
+		var queued []time.Duration
+		for _, e := range a.all {
+			if strings.HasPrefix(e.Task, "each/") {
+				queued = append(queued, e.Queued)
+			}
+		}
+		require.Equal(t, []time.Duration{time.Second, time.Second, 0, 0, 0, 0}, queued)
+	})
+}
+
 // A wait is told when it is over, with how long it was, and for whom; one that is shorter than a millisecond is not.
 func TestWhatObserversAreToldOfWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {

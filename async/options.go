@@ -199,14 +199,22 @@ func (n limit) applyFork(f *forkOptions)        { f.limit = int(n) }
 // These are tasks, hooks, scopes inside it and what runs in those; not the
 // scope itself, nor a task that was cancelled before it ran. An outer
 // scope's observer is told too. With a method Kinds, see [Observer], it is told of other kinds of events.
+//
+// An observer that has a method
+//
+//	Enter(ctx context.Context, e Event) context.Context
+//
+// gives each task values of its own, as a span is: Enter is called before it is told of the
+// start e, with the values of the ctx that the task was started with, and returns that ctx, or
+// one that context.WithValue has made of it; another one is an error of the scope. The values
+// are in the context of the task from then on, for what it starts, and in that of the event
+// of its end, which comes when all that it has started has ended.
 func Observe(o Observer) ScopeOption {
 	if f, isFunc := o.(ObserverFunc); o == nil || isFunc && f == nil {
 		panic("async: Observe(nil): leave the option out instead")
 	}
-	kinds := kindsOf(o)
-	return scopeOption(func(s *tree.ScopeOptions) {
-		s.Observer, s.Kinds = func(e tree.Event) { o.Observe(eventOf(e)) }, kinds
-	})
+	to := observerOf(o)
+	return scopeOption(func(s *tree.ScopeOptions) { s.Observer = to })
 }
 
 // A ForkOption changes how items are worked on. [Name], [Timeout] and

@@ -54,7 +54,7 @@ func (e *DuplicateError) Error() string {
 // known, nothing is added to the queue, and the error is an [*InvalidError]; it matches a
 // [*DuplicateError] if that one is in the same call and is a duplicate.
 func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Result, error) {
-	return q.enqueue(tasks, func(name string, batch []Task) ([]Result, error) { return q.store.Enqueue(ctx, name, batch) })
+	return q.enqueue(ctx, tasks, func(name string, batch []Task) ([]Result, error) { return q.store.Enqueue(ctx, name, batch) })
 }
 
 // EnqueueTx adds tasks in a transaction of the caller's own: they exist if and only if that is
@@ -70,15 +70,18 @@ func (q *Queue) EnqueueTx(ctx context.Context, tx any, tasks ...Task) ([]Result,
 	if !ok {
 		return nil, invalid("store", "it has no transactions that tasks can be added in: use package sqlstore")
 	}
-	return q.enqueue(tasks, func(name string, batch []Task) ([]Result, error) { return store.EnqueueTx(ctx, tx, name, batch) })
+	return q.enqueue(ctx, tasks, func(name string, batch []Task) ([]Result, error) { return store.EnqueueTx(ctx, tx, name, batch) })
 }
 
 // enqueue adds tasks, queue after queue.
-func (q *Queue) enqueue(tasks []Task, add func(queue string, batch []Task) ([]Result, error)) ([]Result, error) {
+func (q *Queue) enqueue(
+	ctx context.Context, tasks []Task, add func(queue string, batch []Task) ([]Result, error),
+) ([]Result, error) {
 	batches, places := map[string][]Task{}, map[string][]int{}
 	var names []string
 	results := make([]Result, len(tasks))
 	for i, t := range tasks {
+		t.Headers = q.headers(ctx, t.Headers)
 		if err := q.complete(&t); err != nil {
 			return nil, err
 		}

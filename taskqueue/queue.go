@@ -23,6 +23,7 @@ type Option func(*options)
 type options struct {
 	maxPayload int
 	observe    func(Event)
+	propagate  Propagator // nil: nothing is carried
 }
 
 func (o *options) apply(opts []Option) {

@@ -91,7 +91,7 @@ func (w *worker) handle(live, ctx context.Context, r *run, e *Event) store.Outco
 	if c.Timeout > 0 {
 		opts = append(opts, async.Timeout(c.Timeout))
 	}
-	under, stop := c.lease.Context(ctx)
+	under, stop := c.lease.Context(w.extract(ctx, c))
 	f := async.Start(under, func(ctx context.Context) error { return h(leased{ctx, under, c}, c) }, opts...)
 	_, err := f.Join(live)
 	cause := context.Cause(under)

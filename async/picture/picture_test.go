@@ -119,7 +119,10 @@ func TestADeepTextIsNotWide(t *testing.T) {
 
 func TestAlike(t *testing.T) {
 	for name, want := range map[string]string{
-		"": "", "fetch": "fetch", "fetch 12": "fetch #", "1a22b": "#a#b", "é9": "é#",
+		"": "", "fetch": "fetch", "fetch 12": "fetch #", "1x22y": "#x#y", "é9": "é#",
+		"job 7f3a": "job #", "a1b2c3d4-0f0e-11ee-be56-0242ac120002": "#-#-#-#-#", "deadbeef face": "deadbeef face",
+		"mail 06DJ8N3KQ4T2V5LMPGC9R0BHFS": "mail #", "id 2KxQ7aZpL09wRtYuIoPsDfGhJkZ": "id #",
+		"handleOAuth2CallbackOfProvider": "handleOAuth#CallbackOfProvider", "main.run.func1": "main.run.func#",
 	} {
 		require.Equal(t, want, Alike(name))
 	}

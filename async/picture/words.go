@@ -10,26 +10,69 @@ import (
 
 // This file is how names, numbers and durations are written.
 
-// Alike returns name with each run of digits as one #, so that the names of a series are equal.
+// Alike returns name with each number in it as one #, so that the names of a series are equal: runs of digits, hexadecimal
+// numbers of four digits or more, and ids of sixteen letters and digits or more.
 func Alike(name string) string {
 	if strings.IndexFunc(name, isDigit) < 0 {
 		return name
 	}
 	var b strings.Builder
-	digits := false
-	for _, r := range name {
-		if isDigit(r) {
-			if !digits {
-				b.WriteByte('#')
-			}
-			digits = true
-			continue
+	for len(name) > 0 {
+		n := len(name) - len(strings.TrimLeftFunc(name, isWord))
+		if n > 0 {
+			alikeWord(&b, name[:n])
+		} else {
+			n = len(name) - len(strings.TrimLeftFunc(name, func(r rune) bool { return !isWord(r) }))
+			b.WriteString(name[:n])
 		}
-		digits = false
-		b.WriteRune(r)
+		name = name[n:]
 	}
 	return b.String()
 }
+
+// Lengths of words that are numbers: in hexadecimal, with a digit, and in other alphabets, with a digit and
+// no small letter, or with several digits.
+const (
+	longHex = 4
+	longID  = 16
+	inID    = 3
+)
+
+// alikeWord writes word, which has only letters and digits.
+func alikeWord(b *strings.Builder, word string) {
+	digits, others, small := 0, 0, 0
+	for _, r := range word {
+		if isDigit(r) {
+			digits++
+			continue
+		}
+		if !isHex(r) {
+			others++
+		}
+		if unicode.IsLower(r) {
+			small++
+		}
+	}
+	hex := len(word) >= longHex && digits > 0 && others == 0
+	id := len(word) >= longID && digits > 0 && (small == 0 || digits >= inID)
+	if hex || id {
+		b.WriteByte('#')
+		return
+	}
+	before := false
+	for _, r := range word {
+		if !isDigit(r) {
+			b.WriteRune(r)
+		} else if !before {
+			b.WriteByte('#')
+		}
+		before = isDigit(r)
+	}
+}
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || isDigit(r) }
+
+func isHex(r rune) bool { return isDigit(r) || 'a' <= r && r <= 'f' || 'A' <= r && r <= 'F' }
 
 func isDigit(r rune) bool { return '0' <= r && r <= '9' }
 

@@ -8,7 +8,6 @@
 package record
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"sync"
@@ -129,7 +128,7 @@ func judge(e *async.Event) (level slog.Level, outcome string) {
 		missed   *async.WatchdogError
 	)
 	switch {
-	case e.Kind == async.EventSkipped && e.Cause != nil:
+	case e.Kind == async.EventSkipped && e.Echo:
 		return slog.LevelDebug, "skipped"
 	case e.Kind == async.EventPanic:
 		return slog.LevelError, "panic"
@@ -143,7 +142,7 @@ func judge(e *async.Event) (level slog.Level, outcome string) {
 		return slog.LevelWarn, "timeout"
 	case errors.As(e.Cause, &missed) && missed.Task == e.Task:
 		return slog.LevelWarn, "watchdog"
-	case e.Cause != nil && (errors.Is(e.Err, e.Cause) || errors.Is(e.Err, context.Canceled)):
+	case e.Echo:
 		return slog.LevelDebug, "cancelled"
 	default:
 		return slog.LevelWarn, "error"

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -75,6 +76,41 @@ func TestLevels(t *testing.T) {
 				}
 			}
 			require.Equal(t, 1, found, "%v", lines)
+		})
+	}
+}
+
+// A task that fails by itself is a failure, also where its own scope was cancelled for that, or it itself by somebody else.
+func TestAFailureIsNotLoggedAsCancelled(t *testing.T) {
+	boom, enough := errors.New("boom"), errors.New("enough")
+	for name, c := range map[string]struct {
+		task   func(ctx context.Context) error
+		cancel bool
+	}{
+		"with a scope of its own": {task: func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil })
+			return boom
+		}},
+		"of what it has started": {task: func(ctx context.Context) error {
+			_, err := async.Start(ctx, func(context.Context) error { return boom }).Wait(ctx)
+			return err
+		}},
+		"after a cancellation": {func(ctx context.Context) error { <-ctx.Done(); return boom }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines := logged(t, slog.LevelDebug, func(ctx context.Context) {
+				f := async.Start(ctx, c.task, async.Name("worker"))
+				time.Sleep(time.Second)
+				if c.cancel {
+					f.Cancel(enough)
+				}
+				_, _ = f.Join(ctx)
+			})
+			line := lines[slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "task=worker ") })]
+			require.Contains(t, line, "level=WARN ")
+			require.Contains(t, line, "outcome=error ")
+			require.Equal(t, c.cancel, strings.Contains(line, " cause=enough"), line)
+			require.Equal(t, c.cancel, strings.Contains(line, " cause="), line)
 		})
 	}
 }

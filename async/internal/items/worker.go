@@ -82,6 +82,9 @@ func (w *Worker[E]) items() (over bool) {
 // is none.
 func (w *Worker[E]) proceed() bool {
 	t := &w.Task
+	if t.More != nil {
+		tree.HandlerReturned(t)
+	}
 	w.v = tree.Verdict{}
 	w.v.Leaf(t, w.Err, nil)
 	if t.Owner.Observers != nil { // not observed: that gives up the slot, which the next item needs
@@ -106,6 +109,9 @@ func (w *Worker[E]) accept(item E, ok bool) bool {
 func (w *Worker[E]) finish() {
 	t, c := &w.Task, w.crew
 	defer t.Rescue()
+	if t.More != nil {
+		tree.HandlerReturned(t) // here: it may be concluded on another goroutine
+	}
 	switch {
 	case !w.busy:
 		w.quit()

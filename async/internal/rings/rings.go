@@ -9,6 +9,8 @@
 // are stuck are held up by a ring, and hold up none.
 package rings
 
+import "slices"
+
 // A Graph is nodes, which are numbers from 0 on, and their needs. The zero value is empty.
 type Graph struct {
 	needs []need
@@ -34,6 +36,11 @@ func (g *Graph) Need(by int32, alts ...int32) int {
 		g.nodes = max(g.nodes, int(n)+1)
 	}
 	return len(g.needs) - 1
+}
+
+// Grow makes room for n needs of one alternative each.
+func (g *Graph) Grow(n int) {
+	g.needs, g.alts = slices.Grow(g.needs, n), slices.Grow(g.alts, n)
 }
 
 // Needs returns how many needs there are.

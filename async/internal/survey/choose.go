@@ -79,6 +79,8 @@ func (d *drawing) groups() {
 		told  bool
 	}
 	at := make(map[key]int)
+	var last key // most often the next is like the one before
+	n := -1
 	for i := range d.tasks {
 		t := &d.tasks[i]
 		if around[i] = int32(i); t.shown || i == 0 {
@@ -90,8 +92,13 @@ func (d *drawing) groups() {
 		if len(at) >= mostGroups {
 			k.alike = "and others"
 		}
-		n, ok := at[k]
-		if !ok {
+		if n >= 0 && k == last {
+			d.pic.Groups[n].Count++
+			continue
+		}
+		last = k
+		var ok bool
+		if n, ok = at[k]; !ok {
 			n = len(d.pic.Groups)
 			at[k] = n
 			d.pic.Groups = append(d.pic.Groups, picture.Group{

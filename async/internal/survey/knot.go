@@ -78,8 +78,12 @@ func (k *knot) waitedFor() {
 		}
 	}
 	for i := range s.tasks {
-		if _, wanted := k.at[s.tasks[i].t]; wanted {
-			k.at[s.tasks[i].t] = int32(i)
+		t := s.tasks[i].t
+		if future(t) == nil {
+			continue // nobody can wait for it
+		}
+		if _, wanted := k.at[t]; wanted {
+			k.at[t] = int32(i)
 		}
 	}
 }
@@ -92,6 +96,9 @@ func (k *knot) find() {
 	// What is further from the root comes first: so it is known of each task whether it needs anything
 	// when its owner comes.
 	needs := make([]bool, len(k.tasks))
+	most := 2 * (len(k.waits) + len(k.turns)) // for each its own, and one of its owner
+	k.whys = make([]why, 0, most)
+	k.g.Grow(most)
 	for i := len(k.tasks) - 1; i > 0; i-- {
 		k.task(int32(i), needs)
 	}

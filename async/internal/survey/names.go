@@ -15,6 +15,8 @@ import (
 type names struct {
 	all   []name
 	given map[naming]int32
+	last  naming // most often the next is called as the one before
+	at    int32  // its index
 }
 
 // A naming is what tells one name from another.
@@ -31,15 +33,24 @@ type name struct {
 func (n *names) of(t *tree.Task) int32 {
 	text, pc := tree.Called(t)
 	key := naming{text, pc}
+	if key == n.last && len(n.all) > 0 {
+		return n.at
+	}
+	n.last, n.at = key, n.index(key)
+	return n.at
+}
+
+// index returns the index of the name, which is made if it is new.
+func (n *names) index(key naming) int32 {
 	if i, ok := n.given[key]; ok {
 		return i
 	}
 	if n.given == nil {
 		n.given = make(map[naming]int32)
 	}
-	made := name{text: text, place: placeOf(pc)}
-	if text == "" {
-		made.text = tree.FuncName(pc)
+	made := name{text: key.text, place: placeOf(key.pc)}
+	if key.text == "" {
+		made.text = tree.FuncName(key.pc)
 	}
 	made.alike = picture.Alike(made.text)
 	n.all = append(n.all, made)

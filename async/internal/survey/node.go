@@ -40,13 +40,6 @@ func (d *drawing) node(i int32) picture.Node {
 	return n
 }
 
-func future(t *tree.Task) *tree.Future {
-	if t.Self == nil {
-		return nil
-	}
-	return t.Self.Future()
-}
-
 // waitsOf draws what task i waits for.
 func (d *drawing) waitsOf(i int32, n *picture.Node) {
 	t := &d.tasks[i]

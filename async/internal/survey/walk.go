@@ -107,11 +107,24 @@ func (s *survey) scope(i int32, v *tree.View) {
 		}
 	}
 	sc.last = int32(len(s.tasks))
+	s.makeRoom(s.tasks[sc.first:sc.last])
 	slices.Reverse(s.tasks[sc.first:sc.last])
 	for n := sc.wait; n < sc.over; n++ {
 		s.waiting = s.waiting || s.waits[n].Kind == tree.ForFuture
 	}
 	s.scopes = append(s.scopes, sc)
+}
+
+// makeRoom makes room for the scopes of members that have one, and for a wait of each: what grows bit by
+// bit is copied several times, and is garbage that many stacks are looked through for.
+func (s *survey) makeRoom(members []task) {
+	n := 1 // the scope that they are in
+	for i := range members {
+		if tree.HasScope(members[i].t) {
+			n++
+		}
+	}
+	s.scopes, s.waits = slices.Grow(s.scopes, n), slices.Grow(s.waits, n)
 }
 
 // waitsIn returns the waits of the task of a scope.
@@ -168,4 +181,12 @@ func (s *survey) runs(i int32) bool {
 		}
 	}
 	return true
+}
+
+// future returns the future of t, nil if nobody can wait for t.
+func future(t *tree.Task) *tree.Future {
+	if t.Self == nil {
+		return nil
+	}
+	return t.Self.Future()
 }

@@ -143,7 +143,7 @@ func skip(t *Task, stop *StopError) {
 	}
 	RecordSkipped(t.Owner)
 	v := stop.verdict()
-	tellSkipped(t, &v, stop)
+	tellSkipped(t, &v)
 	t.Self.Unrun(&v)
 }
 
@@ -151,6 +151,6 @@ func skip(t *Task, stop *StopError) {
 func Reject(t *Task, err error) {
 	t.EndUnrun()
 	v := Verdict{Err: Codec.Rejected(t.Name(), err)}
-	tellSkipped(t, &v, nil)
+	tellSkipped(t, &v)
 	t.Self.Unrun(&v)
 }

@@ -19,6 +19,9 @@ import "github.com/ambit-go/ambit/async/internal/tally"
 // End is called when t's handler has come to its end: it joins what the
 // handler started, writes the outcome to v, and returns why t was cancelled.
 func (t *Task) End(err error, v *Verdict) *StopError {
+	if t.More != nil {
+		HandlerReturned(t)
+	}
 	if t.Exit == ByGoexit {
 		err = ErrGoexit
 	}
@@ -50,6 +53,7 @@ func (t *Task) End(err error, v *Verdict) *StopError {
 // exit hooks and writes the outcome to v. It blocks as long as that takes; only
 // DetachAfter ends it before, with the outcome so far.
 func (s *Scope) Finish(exit ExitKind, err error, v *Verdict) {
+	HandlerReturned(s.Task)
 	s.returned()
 	var handler tally.HandlerEnd
 	if err != nil { // before the join: it cancels what is waited for

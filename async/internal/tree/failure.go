@@ -203,12 +203,13 @@ func tellPanic(s *Scope, t *Task, p *Panic) {
 	}
 }
 
-// guarded returns what tells an observer of events; what goes wrong in it is an error of the scope that
-// they are told of.
-func guarded(observer func(Event)) func(in *Scope, e Event) {
-	return func(in *Scope, e Event) {
-		if err := Guard("observer", func() { observer(e) }); err != nil {
-			in.RecordHookError(err)
-		}
+// guarded has an observer called; what goes wrong in that is an error of in.
+func guarded(in *Scope, call func() error) {
+	var err error
+	if failed := Guard("observer", func() { err = call() }); failed != nil {
+		err = failed
+	}
+	if err != nil {
+		in.RecordHookError(err)
 	}
 }

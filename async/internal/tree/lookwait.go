@@ -80,13 +80,17 @@ func waitOf(w *Waiter, deaf bool) (wait Wait, ok bool) {
 // left returns how long it takes until the limit of w ends its wait, 0 if it has none, or not on the
 // clock of the caller; and when that is, on its own clock.
 func (w *Waiter) left() (left, until time.Duration) {
-	now := Clock()
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.until == 0 || w.bubble != inBubble(now) {
-		return 0, w.until
+	until, bubble := w.until, w.bubble
+	w.mu.Unlock()
+	if until == 0 {
+		return 0, 0
 	}
-	return max(w.until-now, 1), w.until
+	now := Clock()
+	if bubble != inBubble(now) {
+		return 0, until
+	}
+	return max(until-now, 1), until
 }
 
 // Lasts reports whether the wait, which is one for a future, goes on: then it has since it was seen.

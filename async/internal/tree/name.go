@@ -54,6 +54,19 @@ func (n Naming) In(s *Scope) string {
 	return label
 }
 
+// IsNamed reports whether somebody has named t.
+func IsNamed(t *Task) bool { return t.More != nil && t.More.Name != "" }
+
+// ScopeName returns the name of the nearest task around t that somebody has named, "" if there is none.
+func ScopeName(t *Task) string {
+	for s := t.Owner; s != nil; s = s.Task.Owner {
+		if IsNamed(s.Task) {
+			return s.Task.More.Name
+		}
+	}
+	return ""
+}
+
 // FuncName returns the name of the function at pc without the path of its package.
 func FuncName(pc uintptr) string {
 	name := runtime.FuncForPC(pc).Name()

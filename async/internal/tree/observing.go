@@ -9,19 +9,9 @@ import (
 // This file is what observers are told. Whatever costs something, a clock or a look at the stack, is
 // done only where an observer asks for it.
 
-// asks reports whether an observer of what is started in s asks for kind.
-func asks(s *Scope, kind EventKind) bool {
-	for o := s.Observers; o != nil; o = o.outer {
-		if o.kinds&(1<<kind) != 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // hears reports whether an observer of t asks for kind.
 func hears(t *Task, kind EventKind) bool {
-	return t.Owner != nil && t.Owner.Observers != nil && asks(t.Owner, kind)
+	return t.Owner != nil && t.Owner.Observers.ask(kind)
 }
 
 // untold reports whether nobody is told of t: nobody observes it, or only its runs are told of.
@@ -37,54 +27,21 @@ func tellQueued(t *Task) {
 	}
 	seen := t.More.seen
 	seen.queued = Clock()
-	if asks(t.Owner, eventQueued) {
+	if t.Owner.Observers.ask(eventQueued) {
 		seen.pc = caller()
 		TellObservers(t.Owner, Event{Kind: eventQueued, Of: t, Task: t.Name(), PC: seen.pc})
 	}
 }
 
-// tellSkipped tells those who ask that t ends with v, because of stop, and its handler was not called.
-func tellSkipped(t *Task, v *Verdict, stop *StopError) {
-	if untold(t) || t.More.seen == nil || !asks(t.Owner, eventSkipped) {
+// tellSkipped tells those who ask that t ends with v, and its handler was not called.
+func tellSkipped(t *Task, v *Verdict) {
+	if untold(t) || t.More.seen == nil || !t.Owner.Observers.ask(eventSkipped) {
 		return
 	}
 	seen := t.More.seen
-	e := Event{Kind: eventSkipped, Of: t, Task: t.Name(), Queued: Clock() - seen.queued, Err: v.Err, PC: seen.pc}
-	if stop != nil {
-		e.Cause = stop.Cause
-	}
+	e := Event{Kind: eventSkipped, Of: t, Task: t.Name(), Queued: Clock() - seen.queued, PC: seen.pc}
+	e.Err, e.Cause, e.Echo = v.Err, v.Cause, v.Echo
 	TellObservers(t.Owner, e)
-}
-
-// TellStart tells the observers that t starts.
-func TellStart(t *Task) {
-	if untold(t) {
-		return
-	}
-	t.More.seen.began.Store(int64(Clock()))
-	TellObservers(t.Owner, t.More.seen.event(eventStart, t))
-}
-
-// EndEvent returns what observers are told of the end of t.
-func EndEvent(t *Task, v *Verdict, stop *StopError) Event {
-	e := t.More.seen.event(eventEnd, t)
-	e.Took, e.Err = Clock()-time.Duration(t.More.seen.began.Load()), v.Err
-	if stop != nil && !failedInside(t, stop) {
-		e.Cause = stop.Cause
-	}
-	return e
-}
-
-// failedInside reports whether stop, for which t was cancelled, is its own failure, or one of what it has
-// started. That says no more than how t has ended.
-func failedInside(t *Task, stop *StopError) bool {
-	h := t.Inner.Load()
-	if h == nil || h.isShared() {
-		return false
-	}
-	h.Mu.Lock()
-	defer h.Mu.Unlock()
-	return h.Tally.FromInside(stop.Cause)
 }
 
 // event returns what is told of t, whose handler has begun.
@@ -124,16 +81,6 @@ func tellWait(t *Task, on *Task, part any, text string, began time.Duration) {
 		return
 	}
 	TellObservers(t.Owner, Event{Kind: eventWaited, Of: t, Task: t.Name(), Took: took, On: on, Part: part, Text: text})
-}
-
-// TellObservers calls every observer that asks for it from the inside out; what goes wrong in one of
-// them is an error of s.
-func TellObservers(s *Scope, e Event) {
-	for o := s.Observers; o != nil; o = o.outer {
-		if o.kinds&(1<<e.Kind) != 0 {
-			o.tell(s, e)
-		}
-	}
 }
 
 // caller returns where the goroutine has come from into packages of ours: the call that starts a task. It

@@ -83,7 +83,10 @@ func SetOptions(s *Scope, o *ScopeOptions) {
 		s.On = o.On
 	}
 	if o.Observer != nil {
-		s.Observers = &observers{guarded(o.Observer), o.Kinds, s.Observers}
+		s.Observers = s.Observers.and(o.Observer, guarded)
+	}
+	if o.Profile != nil {
+		s.Observers = s.Observers.and(o.Profile, guarded)
 	}
 }
 

@@ -68,26 +68,13 @@ type ScopeOptions struct {
 	HookTimeout time.Duration // 0: inherited
 	Limit       int           // 0: inherited
 	On          executor      // nil: inherited
-	Observer    func(Event)
-	Kinds       Kinds     // that Observer is told of
-	impatient   impatient // nil: what is left is waited for as long as it takes
+	Observer    *Observer     // nil: nobody is told
+	Profile     *Observer     // nil: none; told before Observer
+	impatient   impatient     // nil: what is left is waited for as long as it takes
 	OnFailure   func(error) error
 	OnPanic     func(p error) error // told what users are given for a panic
 	Stops       Stops               // nil: none
 }
-
-// observers is a scope's observer and those of the scopes around it.
-type observers struct {
-	tell  func(in *Scope, e Event) // with no lock held; what goes wrong in it is an error of in
-	kinds Kinds
-	outer *observers
-}
-
-// Kinds is a set of kinds of events: one bit for each.
-type Kinds uint8
-
-// With returns the set with kind in it.
-func (k Kinds) With(kind EventKind) Kinds { return k | 1<<kind }
 
 // An EventKind says what happened.
 type EventKind uint8
@@ -99,10 +86,18 @@ const (
 	eventQueued                   // a task is on its way to its handler
 	eventSkipped                  // a task is about to settle whose handler was not called
 	eventWaited                   // a wait of a task is over
+
+	givesValues EventKind = 7 // no event: an observer gives tasks values
 )
+
+// Kinds is a set of kinds of events: one bit for each.
+type Kinds uint8
 
 // UsualKinds are those that an observer is told of which does not say.
 const UsualKinds Kinds = 1<<eventStart | 1<<eventEnd | 1<<eventPanic
+
+// With returns the set with kind in it.
+func (k Kinds) With(kind EventKind) Kinds { return k | 1<<kind }
 
 // An Event is what observers are told.
 type Event struct {
@@ -111,8 +106,10 @@ type Event struct {
 	Task   string
 	Queued time.Duration // until its start
 	Took   time.Duration // of an end: since the start; of a wait: how long it was
+	Joined time.Duration // of an end, under an observer that gives values: since the handler has returned
 	Err    error         // how it ended
-	Cause  error         // of an end: why its context was cancelled, if it was
+	Cause  error         // of an end: why its context was cancelled, if that was for nothing inside it
+	Echo   bool          // of an end: Err says no more than that
 	PC     uintptr       // where it was started; 0: nobody asks for eventQueued, or it is not known
 	On     *Task         // of a wait for a future: whose
 	Part   any           // of a wait that another package has noted
@@ -125,4 +122,59 @@ type sighting struct {
 	queued time.Duration // on our clock; 0: it did not queue
 	began  AtomicInt64   // on our clock; 0: it has not
 	pc     uintptr       // of the call that has started it
+}
+
+// An Observer is what is told of the tasks of a scope. A nil function is not called.
+type Observer struct {
+	Kinds Kinds // that Tell is told of
+	Tell  func(Event)
+	// Enter is called before Tell is told of a start. It returns ctx, which has the values of the task
+	// and is never done, or one that is derived from ctx by adding values.
+	Enter func(ctx context.Context, e Event) context.Context
+	// Begin is Enter for what is ours. It is not guarded, and called on the goroutine of the handler.
+	Begin func(ctx context.Context, e Event) (given context.Context, ends Ends)
+}
+
+// Ends are called when a task comes to its end; nil: nobody is.
+type Ends struct {
+	Returned func(stop *StopError) // on the goroutine of the handler, which has returned; why it was told to stop
+	Ended    func()                // all that the task has started has ended
+}
+
+// observers is a scope's observer and those of the scopes around it.
+type observers struct {
+	*Observer
+	outer *observers
+	all   Kinds                              // of it and the outer ones
+	guard func(in *Scope, call func() error) // calls call; what goes wrong in that is an error of in
+}
+
+// and returns o, and inside it the observer that is added.
+func (o *observers) and(added *Observer, guard func(*Scope, func() error)) *observers {
+	all := added.Kinds
+	if added.Enter != nil || added.Begin != nil {
+		all = all.With(givesValues)
+	}
+	if o != nil {
+		all |= o.all
+	}
+	return &observers{added, o, all, guard}
+}
+
+// ask reports whether one of o asks for kind.
+func (o *observers) ask(kind EventKind) bool { return o != nil && o.all&(1<<kind) != 0 }
+
+// tell tells o of e, which is of in, if it asks for that, with no lock held.
+func (o *observers) tell(in *Scope, e Event) {
+	if o.Kinds&(1<<e.Kind) != 0 {
+		o.guard(in, func() error { o.Tell(e); return nil })
+	}
+}
+
+// TellObservers calls every observer that asks for it from the inside out; what goes wrong in one of
+// them is an error of s.
+func TellObservers(s *Scope, e Event) {
+	for o := s.Observers; o != nil; o = o.outer {
+		o.tell(s, e)
+	}
 }

@@ -136,10 +136,11 @@ func (t *Task) Enter() {
 // ctx is what it was started with, nil if that is the owner's own ctx.
 func (t *Task) setOrigin(ctx context.Context) {
 	m := t.More
+	gives := false
 	if t.Owner != nil && t.Owner.Observers != nil {
-		m.seen = new(sighting)
+		m.seen, gives = new(sighting), t.Owner.Observers.ask(givesValues)
 	}
-	if m.differs = ctx != nil || m.shielded || m.Timeout != 0; !m.differs {
+	if m.differs = ctx != nil || m.shielded || m.Timeout != 0 || gives; !m.differs {
 		return
 	}
 	o := &m.Origin
@@ -164,6 +165,9 @@ func (t *Task) setOrigin(ctx context.Context) {
 		o.deadline, _ = ctx.Deadline()
 	case m.Timeout != 0:
 		o.task = t
+	}
+	if gives {
+		o.values = newGiven(o.values)
 	}
 }
 

@@ -41,7 +41,7 @@ func newModule(t *testing.T, dir string) {
 		text, err := os.ReadFile(filepath.Join(examples, name))
 		require.NoError(t, err)
 		mod := strings.Replace(string(text), "module github.com/ambit-go/ambit/examples", "module copied", 1)
-		mod = strings.Replace(mod, "github.com/ambit-go/ambit => ../", "github.com/ambit-go/ambit => "+root, 1)
+		mod = strings.ReplaceAll(mod, "=> ../", "=> "+root+"/")
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(mod), 0o600))
 	}
 }

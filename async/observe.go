@@ -67,8 +67,8 @@ type Event struct {
 	Joined   time.Duration   // EventEnd, to an observer with a method Enter: since the handler has returned
 	Err      error           // EventEnd, EventSkipped, EventPanic: how it ended
 	Cause    error           // EventEnd, EventSkipped: why its context was cancelled, if that was for nothing inside it
-	Echo     bool            // EventEnd, EventSkipped: Err says only that something has told it to stop, because of Cause
-	PC       uintptr         // the call that has started it, as of runtime.Callers; 0 if no observer asks for EventQueued
+	Echo     bool            // EventEnd, EventSkipped: Err says only that it was told to stop, because of Cause
+	PC       uintptr         // of the call that has started it, as of runtime.Callers; 0 if nobody asks for EventQueued
 	Wait     *picture.Wait   // EventWaited: what it has waited for; its Part and Left are not set
 }
 

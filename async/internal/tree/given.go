@@ -149,4 +149,5 @@ func enter(t *Task, g *given, e Event) {
 }
 
 // errEnter is the error of a scope whose observer has returned another context than it should.
-var errEnter = errors.New("async: Enter of an observer: return the ctx that it was given, or one that adds values to it")
+var errEnter = errors.New(
+	"async: Enter of an observer: return the ctx that it was given, or one that adds values to it")

@@ -23,7 +23,9 @@ type member struct {
 	ended   bool                    // run has settled, and its outcome was looked at
 	drained bool                    // as ended, of drain
 	failed  bool                    // state.early was looked at
-	again   bool                    // its turn to stop came between two calls of Run: one more is to be made, and drained
+	again   bool                    // its turn to stop has ended the pause between two calls of Run: one more may have to be made
+	rerun   bool                    // that has been started
+	unready time.Time               // since when it is waited for, to be ready and drained
 	told    bool                    // it was told to stop: drain was started, or ctx cancelled for good
 
 	// turn is closed by the supervisor when the service is told to stop, by whichever
@@ -40,7 +42,8 @@ const drainSuffix = ": drain"
 type state struct {
 	all   *async.Group // what the service is: own, and drain; nil before the start
 	since time.Time    // when the turn of the service to stop came; the zero time before
-	again bool         // Run may be called although that has come
+	again bool         // Run may be called once although that has come
+	late  bool         // it was not called because of that
 	over  bool         // nothing of all is left
 
 	called    bool  // Run was called at least once
@@ -107,9 +110,14 @@ func (m *member) enter() bool {
 	m.set.mu.Lock()
 	defer m.set.mu.Unlock()
 	st := &m.state
-	if !st.called && m.set.draining || st.called && !st.since.IsZero() && !st.again {
+	if !st.called && m.set.draining {
 		return false
 	}
+	if st.called && !st.since.IsZero() && !st.again {
+		st.late = true
+		return false
+	}
+	st.again = false
 	st.called, st.running = true, true
 	st.calls++
 	st.setReady(m.svc.Startup == 0)
@@ -193,10 +201,6 @@ func (m *member) wasReady() bool {
 	now := m.now()
 	return now.everReady || m.doneWell(now)
 }
-
-// paused reports whether the service waits to be run again. From its turn to stop on nobody else
-// changes that.
-func (st *state) paused() bool { return st.everReady && !st.running && !st.returned }
 
 // doneWell reports whether m has ended, and that counts as ready.
 func (m *member) doneWell(now state) bool { return now.returned && m.svc.MayEnd }

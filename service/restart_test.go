@@ -376,3 +376,59 @@ func TestWhatHasNotRunWhenTheDrainBeginsIsNotRun(t *testing.T) {
 		}))
 	})
 }
+
+// The turn of a service to stop comes while what a failed run has started still ends: a failure that is
+// not to be retried is told, and Run is not called again.
+func TestAFailureThatIsFinalIsNotTakenForAPause(t *testing.T) {
+	for name, c := range map[string]struct {
+		err     error
+		options []async.TaskOption
+	}{
+		"without Restart": {errPlanted, nil},
+		"Final":           {async.Final(errPlanted), restarts(0)},
+		"too often":       {errPlanted, restarts(1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
+				runs := 0
+				s := service.Service{Name: "worker", Options: c.options, Drain: func(context.Context) error { return nil }}
+				s.Run = func(ctx context.Context) error {
+					runs++
+					async.Go(ctx, func(context.Context) error { time.Sleep(time.Minute); return nil })
+					return c.err
+				}
+				time.AfterFunc(time.Second, func() { stop(errStop) })
+				require.ErrorIs(t, service.Run(ctx, []service.Service{s}, service.Grace(time.Hour)), errPlanted)
+				assert.Equal(t, 1, runs)
+			})
+		})
+	}
+}
+
+func restarts(attempts int) []async.TaskOption {
+	return []async.TaskOption{async.Restart(async.RestartPolicy{Interval: async.Every(time.Hour), Attempts: attempts})}
+}
+
+// A service that was started again, and is not ready within its Startup when it is to be drained, is cancelled, and
+// that is told; what is in front of it in the slice has its turn.
+func TestAServiceThatIsNotReadyAgainHoldsNobodyUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
+		begun, runs, drained := time.Now(), 0, false
+		store := service.Service{Name: "store", Run: await, Drain: func(context.Context) error { drained = true; return errPlanted }}
+		worker := service.Service{Name: "worker", Startup: time.Minute, Drain: func(context.Context) error { return nil }, Options: restarts(0)}
+		worker.Run = func(ctx context.Context) error {
+			if runs++; runs == 1 {
+				service.Ready(ctx)
+				return errPlanted
+			}
+			return await(ctx)
+		}
+		time.AfterFunc(time.Second, func() { stop(errStop) })
+		err := service.Run(ctx, []service.Service{store, worker}, service.Grace(time.Hour))
+		var late *async.TimeoutError
+		require.ErrorAs(t, err, &late)
+		assert.Equal(t, "service worker: startup", late.Task)
+		assert.True(t, drained)
+		assert.Equal(t, time.Second+time.Minute, time.Since(begun))
+	})
+}

@@ -25,7 +25,7 @@ import (
 // with a nil of one that MayEnd. [Draining] is closed and [IsReady] is false from here
 // on. After [Delay] the services are stopped in reverse order, each when the one before
 // it has ended: its Drain is called, or else the ctx of its Run is cancelled, with the
-// cause of ctx, the failure, or [async.ErrDismissed]. A service that was not ready has
+// cause of ctx, the failure, or [async.ErrDismissed]. A service that was never ready has
 // nothing to drain and is cancelled, and so is one whose Drain has failed, at once and
 // alone. It has ended when Run, Drain and all that they have started have returned.
 //
@@ -237,42 +237,6 @@ func (s *set) pass(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	return s.wait(timer.C, s.over) || !s.mustCut()
-}
-
-// stop tells m, whose turn has come, to drain, as soon as it can, and reports whether nothing
-// of it is left. It is asked after every change.
-func (s *set) stop(m *member) (over bool) {
-	now := m.now()
-	switch {
-	case m.ended || m.told || m.again:
-	case m.svc.Drain != nil && now.returned: // with something left that it does not drop
-	case m.svc.Drain != nil && now.ready:
-		m.told = true
-		m.drain = async.Start(now.all.Context(), m.callDrain, async.Name(m.label+drainSuffix))
-	case m.svc.Drain != nil && now.paused() && !now.again && !m.svc.reopened:
-		m.again = true
-		m.cancel(s.cause()) // the pause is over; see runAgain
-	case m.svc.Drain != nil && now.everReady && (now.running || now.again): // it will be ready again, or fail
-	default:
-		m.told = true
-		m.cancel(s.cause())
-	}
-	return m.over()
-}
-
-// runAgain starts m once more, to be drained: it has failed, and its turn to stop came before it was
-// run again. What it had accepted may wait for it.
-func (s *set) runAgain(m *member) {
-	_, err, _ := m.run.Result()
-	m.end()
-	s.mu.Lock()
-	if u, ok := m.state.failed.(*unreturned); ok && err != nil {
-		u.text = textOf(err)
-	}
-	m.state.over, m.state.again = false, true
-	s.mu.Unlock()
-	m.again = false
-	s.call(m)
 }
 
 // cutShort is level 2, if anything is left of level 1. When it returns, what is

@@ -135,8 +135,8 @@ func (s *set) collect() {
 func (s *set) ends() (ends []end) {
 	for _, m := range s.members[:s.launched] {
 		if !m.ended && m.run.State() == async.StateDone {
-			if m.again && s.cut == nil && !s.mustCut() {
-				s.runAgain(m)
+			if _, err, _ := m.run.Result(); s.stopsByDrain(m) && m.wasPaused(err) {
+				s.runAgain(m, err)
 				continue
 			}
 			m.ended = true

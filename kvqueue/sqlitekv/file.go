@@ -49,7 +49,7 @@ var tables = []string{
 	fmt.Sprintf("PRAGMA user_version = %d", version),
 }
 
-// openFile opens the file of a path, and makes it if there is none.
+// openFile looks at the file of a path, and makes it if there is none. It has no connection yet.
 func openFile(path string, noSync bool) (*file, error) {
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -70,14 +70,7 @@ func openFile(path string, noSync bool) (*file, error) {
 	if noSync {
 		synchronous = "NORMAL"
 	}
-	f, err := connect(path, synchronous)
-	if err != nil {
-		return nil, err
-	}
-	if f.writer, err = f.connect(); err != nil {
-		return nil, f.said(err)
-	}
-	return f, nil
+	return connect(path, synchronous)
 }
 
 func connect(path, synchronous string) (*file, error) {

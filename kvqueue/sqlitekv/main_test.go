@@ -5,8 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -58,6 +60,26 @@ func opener(path string) proof.Opener {
 }
 
 func newPath(t testing.TB) string { return filepath.Join(t.TempDir(), "queue.db") }
+
+// One process opens the file while another closes it, as the last that has it open.
+func TestAFileIsOpenedWhileOthersCloseIt(t *testing.T) {
+	path := newPath(t)
+	var g sync.WaitGroup
+	for range 2 {
+		g.Go(func() {
+			for range 20 {
+				s, err := sqlitekv.Open(path)
+				if !assert.NoError(t, err) {
+					return
+				}
+				_, err = s.Commit(context.Background(), nil, []kvqueue.Write{{Key: []byte("k")}})
+				assert.NoError(t, err)
+				assert.NoError(t, s.Close())
+			}
+		})
+	}
+	g.Wait()
+}
 
 // openFile opens a file that is closed at the end of the test.
 func openFile(t testing.TB, path string, options ...sqlitekv.Option) *sqlitekv.Store {

@@ -88,6 +88,11 @@ func Open(path string, options ...Option) (*Store, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openPatience)
 	defer cancel()
+	// To connect meets a lock, too: whoever closes the file as the last has it for itself for a moment.
+	err = s.patient(ctx, func() (err error) { s.file.writer, err = s.file.connect(); return err })
+	if err != nil {
+		return nil, err
+	}
 	if err := s.begin(ctx); err != nil {
 		s.file.close()
 		return nil, err

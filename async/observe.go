@@ -10,7 +10,7 @@ import (
 	"github.com/ambit-go/ambit/async/picture"
 )
 
-// This file is what observers are told. They are told by observing.go of package tree.
+// This file is what observers are told. They are told by given.go and observing.go of package tree.
 
 // An Observer is told what happens in a scope; see [Observe]. It is called by
 // the goroutines of the tasks, possibly several at once, with no lock held.

@@ -111,7 +111,7 @@ func TestEnterIsLeftAtTheEnd(t *testing.T) {
 	}
 }
 
-// What gives another context is an error of the scope, and the task has the values that it would have had.
+// An Enter that returns another context is an error of the scope, and the task has the values that it would have had.
 func TestEnterRefusesForeignContexts(t *testing.T) {
 	for name, instead := range map[string]func(ctx context.Context, e async.Event) context.Context{
 		"nil": func(context.Context, async.Event) context.Context { return nil },

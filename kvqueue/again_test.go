@@ -68,7 +68,7 @@ func TestACallAfterOneOfUnknownOutcomeWaitsForIt(t *testing.T) {
 	}
 }
 
-// What comes to nothing is tried again by the next call, and not by the end of the scope alone.
+// A call that comes to nothing is tried again by the next call, and not by the end of the scope alone.
 func TestACallAfterOneThatCameToNothingTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newCut(newStore(t))

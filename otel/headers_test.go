@@ -10,7 +10,7 @@ import (
 	otelambit "github.com/ambit-go/ambit/otel"
 )
 
-// What was injected is the parent of the span of a task that is started with what was extracted, also in a group, which
+// The injected span is the parent of the span of a task that is started with what was extracted, also in a group, which
 // has no span.
 func TestHeadersCarryTheTrace(t *testing.T) {
 	observed(t, func(ctx context.Context, b *backend) {

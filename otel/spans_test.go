@@ -129,7 +129,7 @@ func TestParents(t *testing.T) {
 	})
 }
 
-// What has no end has no span, and what it starts begins a trace with a link to where it was started. Each run of a
+// A task without an end has no span, and a task that it starts begins a trace with a link to where it was started. Each run of a
 // task with Restart has one.
 func TestNoSpanForWhatHasNoEnd(t *testing.T) {
 	observed(t, func(ctx context.Context, b *backend) {

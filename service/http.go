@@ -36,9 +36,10 @@ import (
 // Level 1 is Shutdown: no new connections, idle ones are closed, requests go on to their
 // ends, and the service waits for each handler, those of hijacked connections, too; they
 // may look at [Draining]. A connection that has sent nothing yet is waited for, until it
-// is 5 s old; net/http answers no request that comes on it now, and its client meets EOF. Level 2 cancels the requests, closes all connections, hijacked ones whose
-// handler runs included, and waits for the handlers. Tasks that a handler has left
-// running on a hijacked connection are not waited for.
+// is 5 s old; net/http answers no request that comes on it now, and its client meets EOF.
+// Level 2 cancels the requests, closes all connections, hijacked ones whose handler runs
+// included, and waits for the handlers. Tasks that a handler has left running on a
+// hijacked connection are not waited for.
 //
 // An end of the server that nobody has asked for, also with [http.ErrServerClosed], is a
 // failure: the others are drained, and so are the requests that this server has.

@@ -225,7 +225,7 @@ func drainedAgain(ctx context.Context, stop context.CancelCauseFunc, startup tim
 	return service.Run(ctx, []service.Service{s}, service.Grace(time.Hour))
 }
 
-// What a service stands on is run again while that drains: its own turn has not come.
+// The service that another stands on is run again while the other drains: its own turn has not come.
 func TestAFailureBeforeTheTurnOfAServiceIsRetried(t *testing.T) {
 	for name, fail := range failures {
 		t.Run(name, func(t *testing.T) {

@@ -25,7 +25,7 @@ func (carrier) Extract(ctx context.Context, headers map[string]string) context.C
 	return context.WithValue(ctx, traceKey{}, "from "+headers["trace"])
 }
 
-// What the ctx of Enqueue has is in the ctx of the handler; the headers that the caller has are as they were.
+// The values of the ctx of Enqueue are in the ctx of the handler; the headers that the caller has are as they were.
 func TestPropagateCarriesTheContext(t *testing.T) {
 	q, err := taskqueue.New(memstore.New(), taskqueue.Propagate(carrier{}))
 	require.NoError(t, err)

@@ -33,7 +33,7 @@ func (a *attachment) run(ctx context.Context) error {
 	ended := make(chan struct{}) // closed when the output has come to its end
 	_, err = async.Execute(ctx, func(ctx context.Context) (struct{}, error) {
 		defer close(ended)
-		// What stops the container is the hook: the output is read to its end all the same.
+		// The hook stops the container: the output is read to its end all the same.
 		return struct{}{}, a.copy(context.WithoutCancel(ctx), conn)
 	}, async.Name("attached"), async.OnAbort(func(hook context.Context, why error) error {
 		a.stop(hook, hurry, why, conn, ended)

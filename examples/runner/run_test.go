@@ -130,7 +130,7 @@ func TestLimitsEndAScript(t *testing.T) {
 	}
 }
 
-// What a script has left behind is gone before the next attempt begins.
+// The processes that a script has left behind are gone before the next attempt begins.
 func TestAnAttemptIsJoinedBeforeTheNext(t *testing.T) {
 	dir := t.TempDir()
 	p := start(t, `

@@ -93,7 +93,7 @@ func (k *knot) find() {
 	if !k.waiting {
 		return
 	}
-	// What is further from the root comes first: so it is known of each task whether it needs anything
+	// Tasks further from the root come first: so it is known of each task whether it needs anything
 	// when its owner comes.
 	needs := make([]bool, len(k.tasks))
 	most := 2 * (len(k.waits) + len(k.turns)) // for each its own, and one of its owner

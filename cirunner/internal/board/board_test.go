@@ -124,7 +124,7 @@ func TestAttemptsAndPhasesAreKept(t *testing.T) {
 	}
 }
 
-// What a job waits for room counts, and what it waits for others does not.
+// The time that a job waits for room counts, and the time that it waits for others does not.
 func TestHowLongAJobHasWaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New([]Job{{Name: "a"}}, nil)

@@ -62,7 +62,7 @@ func TestFind(t *testing.T) {
 	assert.Equal(t, "no container engine answers; docker ps: exit status 1: no daemon", err.Error())
 }
 
-// Who is stopped while an engine is looked for is told why, and not that there is none.
+// A run that is stopped while an engine is looked for is told why, and not that there is none.
 func TestFindIsStopped(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	why := errors.New("a person")

@@ -94,7 +94,7 @@ func TestTheBarOfAWait(t *testing.T) {
 	assert.Empty(t, jobs[0].Wait())
 }
 
-// What is told first: how it has ended as a whole, how many jobs have not ended well, and what was measured.
+// The report begins with how the run has ended as a whole, how many jobs have not ended well, and what was measured.
 func TestTheTilesOfARun(t *testing.T) {
 	p := page(t)
 	assert.Equal(t, []tile{{"Pipeline", "failed", "failed"}, {"Time", "1m40s", ""}, {"Jobs", "4", ""}, {"Jobs: failed", "1", "failed"}}, tiles(p))
@@ -129,7 +129,7 @@ func TestTheTilesOfARun(t *testing.T) {
 	}
 }
 
-// Of which commit it was, and where, stands at the top; as text.
+// The commit and the host of the run stand at the top, as text.
 func TestTheFactsAreAtTheTop(t *testing.T) {
 	p := page(t)
 	p.Facts = []Fact{{"Branch", "main"}, {"Commit", "152891c4 " + evil}}

@@ -3,10 +3,7 @@
 package scripttest
 
 import (
-	"errors"
-	"os"
-	"os/exec"
-	"strconv"
+	"maps"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -49,33 +46,16 @@ func Scripts(t *testing.T, p testscript.Params) {
 	if p.Dir == "" {
 		p.Dir = "testdata/script"
 	}
-	cmds := map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits}
-	for name, f := range p.Cmds {
-		cmds[name] = f
-	}
+	cmds := clitest.Commands[*testscript.TestScript]()
+	maps.Copy(cmds, p.Cmds)
 	p.Cmds = cmds
 	setup := p.Setup
 	p.Setup = func(env *testscript.Env) error {
-		env.Setenv("GORACE", os.Getenv("GORACE"))
-		if setup == nil {
-			return nil
+		if err := clitest.Setup(env); err != nil || setup == nil {
+			return err
 		}
 		return setup(env)
 	}
 	p.RequireUniqueNames = true
 	testscript.Run(t, p)
-}
-
-func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits status program [args...]")
-	}
-	err := ts.Exec(args[1], args[2:]...)
-	var exit *exec.ExitError
-	switch {
-	case err == nil && args[0] == "0":
-	case errors.As(err, &exit) && strconv.Itoa(exit.ExitCode()) == args[0]:
-	default:
-		ts.Fatalf("want exit status %s, got %v", args[0], err)
-	}
 }

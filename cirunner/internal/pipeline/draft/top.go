@@ -116,6 +116,7 @@ type Workflow struct {
 	Rules []Rule
 }
 
+// Workflow returns what the file says of the pipeline as a whole; nothing if it has no workflow.
 func (p *Parser) Workflow() (w Workflow) {
 	n := p.file.Field("workflow")
 	if n.Kind == tree.Null {

@@ -122,6 +122,7 @@ func (p *Reader) Merged(base, over *Node) *Node {
 	return n
 }
 
+// Without returns a copy of fields that lacks key.
 func Without(fields []Field, key string) []Field {
 	return slices.DeleteFunc(slices.Clone(fields), func(f Field) bool { return f.Key == key })
 }

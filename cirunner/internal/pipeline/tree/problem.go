@@ -23,6 +23,7 @@ const (
 // pipeline's, the others are included.
 type Mark struct{ Line, Column, File int }
 
+// Compare orders places by file, line and column.
 func (a Mark) Compare(b Mark) int {
 	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }
@@ -49,6 +50,7 @@ type problem struct {
 	text string
 }
 
+// Errorf notes a problem at a place. Its text is cut at MaxText characters.
 func (p *Problems) Errorf(at Mark, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if utf8.RuneCountInString(text) > MaxText {
@@ -75,6 +77,7 @@ func (p *Problems) Count() int { return len(p.list) }
 // FirstFile returns the name of the file that was read first.
 func (p *Problems) FirstFile() string { return p.files[0].name }
 
+// Pos returns a place with the name of its file.
 func (p *Problems) Pos(at Mark) pipeline.Pos {
 	return pipeline.Pos{File: p.files[at.File].name, Line: at.Line, Column: at.Column}
 }

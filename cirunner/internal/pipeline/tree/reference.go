@@ -109,6 +109,7 @@ func (p *Reader) follow(n *Node, depth int) *Node {
 	return target
 }
 
+// Find returns the value of key in the mapping n, and whether it has one.
 func (n *Node) Find(key string) (*Node, bool) {
 	for _, f := range n.Fields {
 		if f.Key == key {

@@ -2,6 +2,7 @@ package kvqueue_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,5 +89,43 @@ func TestACallAfterOneThatCameToNothingTriesAgain(t *testing.T) {
 			return nil
 		})
 		assert.Empty(t, all(t, q))
+	})
+}
+
+// A Nack of unknown outcome was done, late, and the answer of the Ack that follows is lost, too: nobody knows which of the
+// two has settled the item, and the Ack does not say that it has.
+func TestAnAckAfterANackThatWasDoneDoesNotSayThatItHasSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newStore(t)
+		net := newCut(store)
+		q := open(t, net, "q", kvqueue.TTL(time.Minute))
+		_, err := q.Enqueue(t.Context(), []byte("a"))
+		require.NoError(t, err)
+		_ = q.Do(t.Context(), 1, func(ctx context.Context, items []kvqueue.Item) error {
+			var mu sync.Mutex
+			var guards []kvqueue.Guard
+			var writes []kvqueue.Write
+			net.intercept(func(g []kvqueue.Guard, w []kvqueue.Write) error {
+				mu.Lock()
+				defer mu.Unlock()
+				guards, writes = g, w
+				return kvqueue.ErrUnknown
+			})
+			assert.ErrorIs(t, q.Nack(ctx, nil, items...), kvqueue.ErrUnknown)
+			_, err := store.Commit(ctx, guards, withInner(writes))
+			require.NoError(t, err)
+			n := 0
+			net.intercept(func([]kvqueue.Guard, []kvqueue.Write) error {
+				if n++; n == 1 {
+					return kvqueue.ErrUnknown
+				}
+				return nil
+			})
+			err = q.Ack(ctx, items...)
+			net.intercept(nil)
+			assert.ErrorIs(t, err, kvqueue.ErrSettled)
+			assert.ErrorIs(t, err, kvqueue.ErrUnknown)
+			return nil
+		})
 	})
 }

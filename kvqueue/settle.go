@@ -291,6 +291,13 @@ func (l *session) settledBefore(r *request[settlement]) {
 	}
 }
 
+// settledByOneOf answers one whose claim was settled by this call or by an earlier one with another verdict: the answers of
+// both were lost.
+func (l *session) settledByOneOf(r *request[settlement]) {
+	r.of.claim.finish(settled)
+	r.answer(fmt.Errorf("%w: %w: by this call, or by an earlier one whose answer was lost: %v", ErrUnknown, ErrSettled, r.of.claim.key))
+}
+
 // unsettled answers those whose claims are as they were. Those that nobody would settle
 // after this are tried again.
 func (l *session) unsettled(batch []*request[settlement], err error) {
@@ -367,6 +374,8 @@ func (l *session) sift(ctx context.Context, batch []*request[settlement], unknow
 		switch {
 		case len(pairs) > 0 && pairs[0].Rev == r.of.claim.fence:
 			left = append(left, r)
+		case unknown && r.of.claim.unsure && r.of.claim.as != r.of.verdict && !r.of.last:
+			l.settledByOneOf(r)
 		case unknown:
 			l.settled(batch[i:i+1], nil)
 		case r.of.claim.unsure:

@@ -74,6 +74,9 @@ func (q *Queue) Work(ctx context.Context, handlers Handlers, opts ...WorkOption)
 		w.home = home
 		f := async.Start(context.Background(), func(live context.Context) error { return w.work(ctx, live) }, async.Name("taskqueue worker"))
 		_, err := f.Join(home)
+		if len(w.lost) == 0 { // else the store does not answer
+			w.noteSums(home) // of every run: all have been told of by now
+		}
 		return err
 	}, async.Name("worker"))
 	if b, is := w.failed.(*broken); is {
@@ -184,9 +187,6 @@ func (w *worker) work(ctx, live context.Context) error {
 	w.finish(live)
 	for _, g := range w.settles {
 		g.Idle() // its goroutine ends, too
-	}
-	if len(w.lost) == 0 { // else the store does not answer
-		w.noteSums(live)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -87,7 +87,7 @@ func ExampleExitError() {
 func ExampleCommand() {
 	enough := make(chan struct{})
 	_, _ = proc.Run(context.Background(), proc.Command{
-		Args:       []string{"sh", "-c", `trap '' INT; echo deaf; while :; do sleep 0.01; done`},
+		Args:       []string{"sh", "-c", `trap '' INT TERM; echo deaf; while :; do sleep 0.01; done`},
 		Stdout:     proc.Lines(func(string) { close(enough) }),
 		Signals:    []syscall.Signal{syscall.SIGINT, syscall.SIGTERM},
 		Grace:      100 * time.Millisecond,
@@ -96,6 +96,7 @@ func ExampleCommand() {
 	// Output:
 	// SIGINT
 	// SIGTERM
+	// SIGKILL
 }
 
 // A log that is written to a full disk stops the command: output is not lost in silence.

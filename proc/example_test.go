@@ -27,8 +27,8 @@ func ExampleRun() {
 			wait`},
 		Stdout: &log,
 		Stderr: &log, // the same writer: one stream, in order
-		Grace:  100 * time.Millisecond,
-	}, async.Timeout(time.Second))
+		Grace:  time.Second,
+	}, async.Timeout(2*time.Second))
 
 	fmt.Print(log.String())
 	fmt.Println("status", result.Status(), result.Notes())

@@ -22,9 +22,10 @@ func TestAProcessAsAServiceMayBeKilledWhenItIsTold(t *testing.T) {
 	for name, test := range map[string]struct {
 		script string
 		signal syscall.Signal
+		grace  time.Duration
 	}{
-		"TERM": {"echo ready; exec sleep 600", syscall.SIGTERM},
-		"KILL": {"trap '' TERM; echo ready; while :; do sleep 0.01; done", syscall.SIGKILL},
+		"TERM": {"echo ready; exec sleep 600", syscall.SIGTERM, time.Hour},
+		"KILL": {"trap '' TERM; echo ready; while :; do sleep 0.01; done", syscall.SIGKILL, 200 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := func(stop func(cancel func(), pid int)) (proc.Result, error) {
@@ -37,7 +38,7 @@ func TestAProcessAsAServiceMayBeKilledWhenItIsTold(t *testing.T) {
 					Run: func(ctx context.Context) (err error) {
 						result, err = proc.Run(ctx, proc.Command{
 							Args:    []string{"sh", "-c", test.script},
-							Grace:   200 * time.Millisecond,
+							Grace:   test.grace,
 							Linger:  -1,
 							Hurry:   service.Hurry(ctx),
 							Started: func(id int) { pid = id },

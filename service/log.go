@@ -56,8 +56,11 @@ func (m *member) logRestart() {
 		return
 	}
 	level, text, stack := slog.LevelWarn, textOf(failed), []byte(nil)
-	if u, ok := failed.(*unreturned); ok {
-		level, text, stack = slog.LevelError, cmp.Or(u.text, m.lastFailure()), u.stack
+	switch e := failed.(type) {
+	case *unreturned:
+		level, text, stack = slog.LevelError, cmp.Or(e.text, m.lastFailure()), e.stack
+	case *async.PanicError: // of a task that Run has started
+		level, stack = slog.LevelError, e.Stack
 	}
 	attrs := []slog.Attr{slog.String("service", m.svc.Name), slog.Int("call", calls+1), slog.String("err", text)}
 	if stack != nil {

@@ -182,7 +182,9 @@ func (s *set) call(m *member) {
 	s.mu.Unlock()
 	// A group of its own, so that a Leader among the options ends no other service.
 	m.own = async.NewGroup(all.Context(), async.Name(m.label))
-	m.run = async.Start(m.own.Context(), m.call, opts...)
+	ctx, giveUp := context.WithCancelCause(m.own.Context())
+	m.giveUp = giveUp
+	m.run = async.Start(ctx, m.call, opts...)
 }
 
 // awaitReady waits until m is ready, and fails m if that takes too long.

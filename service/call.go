@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/ambit-go/ambit/async"
 )
@@ -86,6 +87,9 @@ func (m *member) leave(returned bool, err error) (retry bool) {
 	if st.early == nil {
 		st.order = m.set.nextLocked()
 	}
+	if returned && err != nil && !st.told {
+		st.waits = time.AfterFunc(patience, func() { m.logWait(err) })
+	}
 	return st.mayRetry()
 }
 
@@ -100,6 +104,10 @@ func (m *member) joined(outcome, cause error) {
 	m.set.mu.Lock()
 	defer m.set.mu.Unlock()
 	st := &m.state
+	if st.waits != nil {
+		st.waits.Stop()
+		st.waits = nil
+	}
 	if !st.returned {
 		return
 	}

@@ -46,9 +46,11 @@ type state struct {
 	late  bool         // it was not called because of that
 	over  bool         // nothing of all is left
 
-	called    bool  // Run was called at least once
-	calls     int   // how often it was
-	failed    error // how the last call has failed, until it was logged; nil: it has not
+	called bool        // Run was called at least once
+	calls  int         // how often it was
+	failed error       // how the last call has failed, until it was logged; nil: it has not
+	waits  *time.Timer // logs that Run has failed, if what it has started does not end; nil: it has, or Run has not
+
 	running   bool  // Run was called and has not returned
 	ready     bool  // Ready was called in this call of Run, or need not be
 	everReady bool  // as ready, in any call

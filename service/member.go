@@ -18,15 +18,15 @@ type member struct {
 	cancel  context.CancelCauseFunc
 	own     *async.Group            // which run is in
 	giveUp  context.CancelCauseFunc // ends run, and no other task of m
-	run     *async.Future[struct{}]
-	drain   *async.Future[struct{}] // nil: Drain was not called
-	ended   bool                    // run has settled, and its outcome was looked at
-	drained bool                    // as ended, of drain
-	failed  bool                    // state.early was looked at
-	again   bool                    // its turn to stop has ended the pause between two calls of Run: one more may have to be made
-	rerun   bool                    // that has been started
-	unready time.Time               // since when it is waited for, to be ready and drained
-	told    bool                    // it was told to stop: drain was started, or ctx cancelled for good
+	run     *job
+	drain   *job      // nil: Drain was not called
+	ended   bool      // run has settled, and its outcome was looked at
+	drained bool      // as ended, of drain
+	failed  bool      // state.early was looked at
+	again   bool      // its turn to stop has ended the pause between two calls of Run: one more may have to be made
+	rerun   bool      // that has been started
+	unready time.Time // since when it is waited for, to be ready and drained
+	told    bool      // it was told to stop: drain was started, or ctx cancelled for good
 
 	// turn is closed by the supervisor when the service is told to stop, by whichever
 	// means: for a Run in it that does not hear of the cancellation of ctx.
@@ -138,7 +138,7 @@ func (m *member) doneWell(now state) bool { return now.returned && m.svc.MayEnd 
 
 // outcome returns how run, which has settled, has ended.
 func (m *member) outcome() error {
-	_, err, _ := m.run.Result()
+	err := m.run.result()
 	rest := m.own.Wait(context.WithoutCancel(m.set.scope)) // nothing is left in it
 	if err == nil {
 		return rest

@@ -85,12 +85,12 @@ func (m *member) tasks() (names []string, more int) {
 			own = n.Scope
 		case idle[n.ID.Scope], n.Daemon && n.Told == nil && n.Kind != picture.KindGroup && n.ID.Scope != own:
 			idle[n.Scope] = n.Scope != 0 // they wait for the others
-		case !isCode(n.Kind) || n.State != picture.StateRunning && n.State != picture.StatePausing:
+		case !isCode(n.Kind) || n.State == picture.StateJoining || n.State == picture.StateDone:
 		case n.ID.Scope == own:
-			names = append(names, "Run")
+			names = append(names, "Run"+suffixes[n.State])
 		case n.ID.Scope == tree.Nodes[0].Scope:
-			names = append(names, "Drain")
-		default:
+			names = append(names, "Drain"+suffixes[n.State])
+		case n.State != picture.StateQueued:
 			names = append(names, n.Name)
 		}
 	}
@@ -106,6 +106,9 @@ func (m *member) tasks() (names []string, more int) {
 	}
 	return names, more
 }
+
+// suffixes say that a function of the Service does not run yet: a Limit or an executor has no place for it.
+var suffixes = map[picture.State]string{picture.StateQueued: ": queued"}
 
 // isCode reports whether a task of that kind is code of a user that runs, and not only an owner of such.
 func isCode(kind picture.Kind) bool {

@@ -207,7 +207,7 @@ func TestAPanicThatWaitsToBeRaisedIsPrintedOnce(t *testing.T) {
 				ctx, check := asynctest.Root(ctx)
 				require.ErrorIs(t, panicOrError(func() error { return async.Scope(ctx, test.body, async.Name("outer")) }), errPlanted)
 				text := fmt.Sprint(check())
-				require.Equal(t, 1, strings.Count(text, "has waited"), text)
+				require.Equal(t, 1, strings.Count(text, "this panic has waited 10s for the end of "), text)
 				require.Equal(t, 1, strings.Count(text, "plantedPanic("), text)
 				require.Contains(t, text, test.left)
 			})

@@ -20,7 +20,7 @@ func (s *set) stop(m *member) (over bool) {
 	case m.svc.Drain != nil && now.returned: // with something left that it does not drop
 	case m.svc.Drain != nil && now.ready:
 		m.told = true
-		m.drain = async.Start(now.all.Context(), m.callDrain, async.Name(m.label+drainSuffix))
+		m.drain = startJob(now.all.Context(), m.callDrain, async.Name(m.label+drainSuffix))
 	case m.svc.Drain != nil && now.mayBePaused() && !m.rerun && !m.svc.reopened:
 		m.again = true
 		m.cancel(s.cause()) // a pause is over; see runAgain

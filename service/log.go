@@ -3,14 +3,17 @@ package service
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
+	"time"
 
 	"github.com/ambit-go/ambit/async"
 )
 
-// This file tells what has failed and goes on: a service that is started again. What ends a program is
-// in its error.
+// This file tells what has failed and goes on: a service that is started again, or that waits for what it has started.
+// What ends a program is in its error.
 
 // Log is where it is told that a service has failed or panicked, and is started again
 // ([async.Restart]): a line for each time, with the error, and the stack of a panic.
@@ -19,8 +22,10 @@ import (
 //
 // # Details
 //
-// Without it nobody would know of failures that were mended. Defaults to [slog.Default]; nil is
-// quiet.
+// Without it nobody would know of failures that were mended. It is also told once when a Run has failed
+// 10 s ago, and what it has started goes on: nothing follows from the failure before that has ended, so the
+// line names it. Of a panic package async says that, on the standard error. Defaults to [slog.Default];
+// nil is quiet.
 func Log(l *slog.Logger) Option {
 	return option(func(o *options) { o.log, o.quiet = l, l == nil })
 }
@@ -56,18 +61,43 @@ func (m *member) logRestart() {
 		return
 	}
 	level, text, stack := slog.LevelWarn, textOf(failed), []byte(nil)
-	if u, ok := failed.(*unreturned); ok {
-		level, text, stack = slog.LevelError, cmp.Or(u.text, m.lastFailure()), u.stack
+	switch e := failed.(type) {
+	case *unreturned:
+		level, text, stack = slog.LevelError, cmp.Or(e.text, m.lastFailure()), e.stack
+	case *async.PanicError: // of a task that Run has started
+		level, stack = slog.LevelError, e.Stack
 	}
-	attrs := []slog.Attr{slog.String("service", m.svc.Name), slog.Int("call", calls+1), slog.String("err", text)}
+	attrs := []slog.Attr{slog.Int("call", calls+1), slog.String("err", text)}
 	if stack != nil {
 		attrs = append(attrs, slog.String("stack", string(stack)))
 	}
-	to := m.set.log
+	m.log(level, "is started again", attrs...)
+}
+
+// patience is how long what a Run has started that has failed may go on before that is logged. That of panics, which
+// package async tells of, is as long.
+const patience = 10 * time.Second
+
+// logWait tells that Run has failed with err, and nothing follows from that yet: what it has started has not ended.
+func (m *member) logWait(err error) {
+	if m.set.quiet {
+		return
+	}
+	left, more := m.tasks()
+	if more > 0 {
+		left = append(left, fmt.Sprintf("and %d more", more))
+	}
+	m.log(slog.LevelWarn, "waits for what it has started", slog.String("err", textOf(err)), slog.String("left", strings.Join(left, ", ")))
+}
+
+// log tells of a failure of m, and what comes of it.
+func (m *member) log(level slog.Level, what string, attrs ...slog.Attr) {
+	to := m.set.options.log
 	if to == nil {
 		to = slog.Default()
 	}
-	to.LogAttrs(context.Background(), level, m.label+" has failed, and is started again", attrs...)
+	attrs = append([]slog.Attr{slog.String("service", m.svc.Name)}, attrs...)
+	to.LogAttrs(context.Background(), level, m.label+" has failed, and "+what, attrs...)
 }
 
 // lastFailure returns the text of the last failure of the task of m, as whoever looks at the task is told it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/asynctest"
 	"github.com/ambit-go/ambit/service"
 )
 
@@ -58,6 +61,69 @@ func TestAFailureThatIsMendedIsLogged(t *testing.T) {
 			b.Reset()
 			runs(t, service.Log(nil))
 			require.Empty(t, b.String(), "it is quiet")
+		})
+	}
+}
+
+// A service whose Run has failed, while what it has started does not end, neither ends the others nor is started again: that
+// is said once, with the names of what goes on. A panic is told by package async.
+func TestAFailureThatWaitsForTasksIsLogged(t *testing.T) {
+	for name, tc := range map[string]struct {
+		run   func(ctx context.Context) error
+		lasts time.Duration
+		told  string
+	}{
+		"an error":                   {func(context.Context) error { return errPlanted }, time.Minute, `service worker has failed, and waits for what it has started`},
+		"an error, and not for long": {func(context.Context) error { return errPlanted }, 9 * time.Second, ""},
+		"nil":                        {func(context.Context) error { return nil }, time.Minute, ""},
+		"told to stop":               {await, time.Minute, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
+				time.AfterFunc(time.Second, func() {
+					if name == "told to stop" {
+						stop(errStop)
+					}
+				})
+				_ = service.Run(ctx, []service.Service{{Name: "worker", Run: func(ctx context.Context) error {
+					async.Go(ctx, func(context.Context) error { time.Sleep(tc.lasts); return nil }, async.Name("deaf"))
+					return tc.run(ctx)
+				}}}, service.Grace(time.Hour), service.Log(slog.New(slog.NewTextHandler(&b, nil))))
+			})
+			if tc.told == "" {
+				require.Empty(t, b.String())
+				return
+			}
+			require.Equal(t, 1, strings.Count(b.String(), tc.told), b.String())
+			require.Contains(t, b.String(), "level=WARN")
+			require.Contains(t, b.String(), "err=planted")
+			require.Contains(t, b.String(), "left=deaf")
+		})
+	}
+}
+
+// A panic whose service waits for what it has started is told at the root after 10 s, once, with the names of that, whether the
+// service is started again or ends the others: nothing else is said before that has ended.
+func TestAPanicThatWaitsForTasksIsTold(t *testing.T) {
+	for name, options := range map[string][]async.TaskOption{"it is raised": nil, "it is started again": restarts(0)} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
+				ctx, check := asynctest.Root(ctx)
+				time.AfterFunc(time.Hour, func() { stop(errStop) })
+				err := runOrPanic(ctx, []service.Service{{Name: "worker", Options: options, Run: func(ctx context.Context) error {
+					async.Go(ctx, func(context.Context) error { time.Sleep(time.Minute); return nil }, async.Name("deaf"))
+					panic(errPlanted)
+				}}}, service.Log(nil))
+				if options == nil {
+					require.ErrorIs(t, err, errPlanted)
+				} else {
+					require.NoError(t, err)
+				}
+				text := fmt.Sprint(check())
+				require.Equal(t, 1, strings.Count(text, "this panic has waited 10s for the end of service worker, which waits for"), text)
+				require.Contains(t, text, "\tdeaf (")
+			})
 		})
 	}
 }

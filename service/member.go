@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -17,16 +16,17 @@ type member struct {
 	// These are the supervisor's.
 	ctx     context.Context // what its tasks are started with; nil before that
 	cancel  context.CancelCauseFunc
-	own     *async.Group // which run is in
-	run     *async.Future[struct{}]
-	drain   *async.Future[struct{}] // nil: Drain was not called
-	ended   bool                    // run has settled, and its outcome was looked at
-	drained bool                    // as ended, of drain
-	failed  bool                    // state.early was looked at
-	again   bool                    // its turn to stop has ended the pause between two calls of Run: one more may have to be made
-	rerun   bool                    // that has been started
-	unready time.Time               // since when it is waited for, to be ready and drained
-	told    bool                    // it was told to stop: drain was started, or ctx cancelled for good
+	own     *async.Group            // which run is in
+	giveUp  context.CancelCauseFunc // ends run, and no other task of m
+	run     *job
+	drain   *job      // nil: Drain was not called
+	ended   bool      // run has settled, and its outcome was looked at
+	drained bool      // as ended, of drain
+	failed  bool      // state.early was looked at
+	again   bool      // its turn to stop has ended the pause between two calls of Run: one more may have to be made
+	rerun   bool      // that has been started
+	unready time.Time // since when it is waited for, to be ready and drained
+	told    bool      // it was told to stop: drain was started, or ctx cancelled for good
 
 	// turn is closed by the supervisor when the service is told to stop, by whichever
 	// means: for a Run in it that does not hear of the cancellation of ctx.
@@ -46,9 +46,11 @@ type state struct {
 	late  bool         // it was not called because of that
 	over  bool         // nothing of all is left
 
-	called    bool  // Run was called at least once
-	calls     int   // how often it was
-	failed    error // how the last call has failed, until it was logged; nil: it has not
+	called bool        // Run was called at least once
+	calls  int         // how often it was
+	failed error       // how the last call has failed, until it was logged; nil: it has not
+	waits  *time.Timer // logs that Run has failed, if what it has started does not end; nil: it has, or Run has not
+
 	running   bool  // Run was called and has not returned
 	ready     bool  // Ready was called in this call of Run, or need not be
 	everReady bool  // as ready, in any call
@@ -68,77 +70,6 @@ type memberKey struct{}
 func memberOf(ctx context.Context) *member {
 	m, _ := ctx.Value(memberKey{}).(*member)
 	return m
-}
-
-var errNotRetried = errors.New("service: failed before it was ready, or when it was to stop")
-
-// call is the handler of the task of m. Under async.Restart it is called again
-// and again.
-func (m *member) call(ctx context.Context) (err error) {
-	if !m.enter() {
-		return nil
-	}
-	returned := false
-	defer func() { // also on a panic and on Goexit
-		if retry := m.leave(returned, err); !retry {
-			err = async.Final(err)
-			if !returned {
-				m.cancel(errNotRetried) // of a panic there is no other way to say so
-			}
-		} else {
-			m.noteFailure(returned, err)
-		}
-	}()
-	err = m.svc.Run(ctx)
-	returned = true
-	return err
-}
-
-// callDrain is the handler of the task of Drain.
-func (m *member) callDrain(ctx context.Context) error {
-	err := m.svc.Drain(ctx)
-	m.set.mu.Lock()
-	defer m.set.mu.Unlock()
-	m.state.drainSaid = err
-	return err
-}
-
-// enter notes that Run is about to be called. It is false if that is not to be: the drain has begun
-// before the first call, or the turn of the service to stop has come before another one.
-func (m *member) enter() bool {
-	m.logRestart()
-	m.set.mu.Lock()
-	defer m.set.mu.Unlock()
-	st := &m.state
-	if !st.called && m.set.draining {
-		return false
-	}
-	if st.called && !st.since.IsZero() && !st.again {
-		st.late = true
-		return false
-	}
-	st.again = false
-	st.called, st.running = true, true
-	st.calls++
-	st.setReady(m.svc.Startup == 0)
-	m.set.notify() // who has to drain it waits for that
-	return true
-}
-
-// leave notes that Run has come to its end, and reports whether a failure may
-// be retried.
-func (m *member) leave(returned bool, err error) (retry bool) {
-	stopped := m.set.outer.Err() != nil
-	m.set.mu.Lock()
-	defer m.set.mu.Unlock()
-	st := &m.state
-	st.running, st.ready, st.said = false, false, err
-	st.returned = returned && err == nil
-	st.told = stopped || m.set.taking.Err() != nil
-	if st.early == nil {
-		st.order = m.set.nextLocked()
-	}
-	return st.everReady && st.since.IsZero()
 }
 
 func (st *state) setReady(ready bool) {
@@ -207,7 +138,7 @@ func (m *member) doneWell(now state) bool { return now.returned && m.svc.MayEnd 
 
 // outcome returns how run, which has settled, has ended.
 func (m *member) outcome() error {
-	_, err, _ := m.run.Result()
+	err := m.run.result()
 	rest := m.own.Wait(context.WithoutCancel(m.set.scope)) // nothing is left in it
 	if err == nil {
 		return rest

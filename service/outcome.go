@@ -50,8 +50,14 @@ func (e end) verdict() error {
 // named returns err with the name of the service before it. The cause of m is left
 // out: it is told already.
 func (m *member) named(what string, err error) error {
-	if list, ok := err.(*async.ScopeError); ok && m.ctx.Err() != nil && same(list.Cause, context.Cause(m.ctx)) && list.Dropped == 0 {
-		err = joined(list.Errors)
+	if list, ok := err.(*async.ScopeError); ok && list.Dropped == 0 {
+		final, ours := list.Cause.(*notRetried)
+		switch {
+		case ours && len(list.Errors) == 0:
+			err = final.error
+		case ours || m.ctx.Err() != nil && same(list.Cause, context.Cause(m.ctx)):
+			err = joined(list.Errors)
+		}
 	}
 	return &serviceError{m.label + ": " + what, err}
 }

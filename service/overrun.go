@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/picture"
 )
 
 // This file names the services that a stop has not ended: in the error of a drain that
@@ -59,22 +60,63 @@ func (m *member) drains() string {
 
 // runs names the tasks of m that run, in parentheses.
 func (m *member) runs() string {
-	left, more := m.left()
-	if n := len(left) - maxTasks; n > 0 {
-		left, more = left[:maxTasks], more+n
+	names, more := m.tasks()
+	if n := len(names) - maxTasks; n > 0 {
+		names, more = names[:maxTasks], more+n
 	}
-	if len(left) == 0 {
+	if len(names) == 0 {
 		return ""
-	}
-	var names []string
-	for _, l := range left {
-		names = append(names, m.fieldOf(l))
 	}
 	text := strings.Join(names, ", ")
 	if more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return " (" + text + ")"
+}
+
+// tasks returns the names of the tasks of m that run, and how many more there are. It only looks: a group that is asked by
+// a wait who is left in it tells daemons and groups in it to go.
+func (m *member) tasks() (names []string, more int) {
+	tree := async.Snapshot(async.Of(m.now().all.Context()))
+	own, idle := int64(0), map[int64]bool{} // the scope of m.own; scopes of daemons that nobody has told to go
+	for i, n := range tree.Nodes {
+		switch {
+		case i == 1 && n.Kind == picture.KindGroup: // the oldest of m.all, unless it has ended
+			own = n.Scope
+		case idle[n.ID.Scope], n.Daemon && n.Told == nil && n.Kind != picture.KindGroup && n.ID.Scope != own:
+			idle[n.Scope] = n.Scope != 0 // they wait for the others
+		case !isCode(n.Kind) || n.State == picture.StateJoining || n.State == picture.StateDone:
+		case n.ID.Scope == own:
+			names = append(names, "Run"+suffixes[n.State])
+		case n.ID.Scope == tree.Nodes[0].Scope:
+			names = append(names, "Drain"+suffixes[n.State])
+		case n.State != picture.StateQueued:
+			names = append(names, n.Name)
+		}
+	}
+	for _, p := range tree.Parts {
+		if p.Places > 0 && p.Active > 0 && !idle[p.Scope] {
+			names = append(names, p.Name)
+		}
+	}
+	for _, g := range tree.Groups {
+		if isCode(g.Kind) && g.State == picture.StateRunning {
+			more += g.Count
+		}
+	}
+	return names, more
+}
+
+// suffixes say that a function of the Service does not run yet: a Limit or an executor has no place for it.
+var suffixes = map[picture.State]string{picture.StateQueued: ": queued"}
+
+// isCode reports whether a task of that kind is code of a user that runs, and not only an owner of such.
+func isCode(kind picture.Kind) bool {
+	switch kind {
+	case picture.KindGroup, picture.KindLeft, picture.KindFork, picture.KindChoice, picture.KindPromise, picture.KindRun:
+		return false
+	}
+	return true
 }
 
 // fieldOf returns the name of a task of m: if it is a function of the Service, the name of
@@ -91,8 +133,8 @@ func (m *member) fieldOf(task async.Straggler) string {
 
 // left returns the tasks of m that run, with stacks, and how many more there are. A group
 // in there has no goroutine and is none. A wait that is over before it begins is how a
-// group is asked. The group ends when nothing is left there, so nothing may be started in
-// there from then on.
+// group is asked. That is the end of its body, which tells daemons and groups in it to go: it is for the end of the
+// process.
 func (m *member) left() (tasks []async.Straggler, more int) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -2,12 +2,14 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/scheduler"
 	"github.com/ambit-go/ambit/service"
 )
 
@@ -27,6 +29,11 @@ func TestTheErrorOfADrainThatWasCutShortNamesWhoOverran(t *testing.T) {
 		async.Go(ctx, await, async.Name("flush"))
 		return nil
 	}
+	printer := func(ctx context.Context) error {
+		worker := scheduler.New(scheduler.Goroutines()).NewWorker(ctx, scheduler.Name("printer"))
+		_, err := worker.Schedule(func(ctx context.Context) { <-ctx.Done() })
+		return err
+	}
 	quick := service.Service{Name: "quick", Drain: func(context.Context) error { return nil }, Run: func(ctx context.Context) error {
 		<-service.Draining(ctx)
 		return async.Sleep(ctx, 2*time.Second)
@@ -42,6 +49,30 @@ func TestTheErrorOfADrainThatWasCutShortNamesWhoOverran(t *testing.T) {
 		"in a task": {
 			[]service.Service{{Name: "stuck", Run: requests(1), Drain: flush}},
 			"; still draining: service stuck for 10s (Run, request, flush)",
+		},
+		"in Drain only": {
+			[]service.Service{{Name: "stuck", Run: func(ctx context.Context) error { <-service.Draining(ctx); return nil }, Drain: requests(1)}},
+			"; still draining: service stuck for 10s (Drain, request)",
+		},
+		"in a group and a daemon of it": {
+			[]service.Service{{Name: "stuck", Drain: func(context.Context) error { return nil }, Run: func(ctx context.Context) error {
+				group := async.NewGroup(ctx)
+				async.Go(ctx, requests(1), async.Name("ticker"), async.Daemon())
+				_ = group.Go(await, async.Name("in a group"))
+				<-ctx.Done()
+				return group.Stop(context.WithoutCancel(ctx), nil)
+			}}},
+			"; still draining: service stuck for 10s (Run, in a group)",
+		},
+		"in a worker that ends": {
+			[]service.Service{service.Resource("stuck", printer)},
+			"; still draining: service stuck for 10s (end of printer of service stuck)",
+		},
+		"in a worker": {
+			[]service.Service{{Name: "stuck", Drain: func(context.Context) error { return nil }, Run: func(ctx context.Context) error {
+				return errors.Join(printer(ctx), await(ctx))
+			}}},
+			"; still draining: service stuck for 10s (Run, printer)",
 		},
 		"in many": {
 			[]service.Service{{Name: "stuck", Run: requests(100), Drain: await}},

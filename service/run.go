@@ -52,7 +52,8 @@ import (
 //
 // Run may be called in a service: its level 1 begins when the turn of that service has
 // come, and Draining is closed, and IsReady false, when the level 1 around it begins. A
-// Limit around Run counts each service.
+// Limit around Run counts each service, and the Drain of the one whose turn has come: with
+// no place left that waits, until [Grace] is over, and the error says that it is queued.
 //
 // The two levels are those of Swift's ServiceGroup.
 //
@@ -150,50 +151,6 @@ func (s *set) supervise(ctx context.Context) error {
 	s.drain()
 	s.cutShort()
 	return nil
-}
-
-// start starts the services, one when the one before it is ready.
-func (s *set) start() {
-	for _, m := range s.members {
-		if s.collect(); s.stopping {
-			return
-		}
-		s.launch(m)
-		if m.svc.Startup > 0 {
-			s.awaitReady(m)
-		}
-	}
-	s.collect() // they may be none
-}
-
-// launch starts m.
-func (s *set) launch(m *member) {
-	s.call(m)
-	s.launched++
-}
-
-// call starts the task of m.
-func (s *set) call(m *member) {
-	m.ctx, m.cancel = context.WithCancelCause(context.WithValue(s.scope, memberKey{}, m))
-	opts := append([]async.TaskOption{async.Name(m.label)}, m.svc.Options...)
-	all := async.NewGroup(m.ctx, async.Name(m.label))
-	s.mu.Lock()
-	m.state.all = all
-	s.mu.Unlock()
-	// A group of its own, so that a Leader among the options ends no other service.
-	m.own = async.NewGroup(all.Context(), async.Name(m.label))
-	m.run = async.Start(m.own.Context(), m.call, opts...)
-}
-
-// awaitReady waits until m is ready, and fails m if that takes too long.
-func (s *set) awaitReady(m *member) {
-	begun, limit := time.Now(), time.NewTimer(m.svc.Startup)
-	defer limit.Stop()
-	if s.wait(limit.C, func() bool { return s.stopping || m.wasReady() }) || s.mustCut() {
-		return
-	}
-	err := &async.TimeoutError{Task: m.label + ": startup", Limit: m.svc.Startup, Waited: time.Since(begun)}
-	s.fail(failure{err: err, order: s.next()})
 }
 
 // drain is level 1.

@@ -33,8 +33,8 @@ type Service struct {
 
 	// Startup is how long Run may take to call [Ready]; the next service is
 	// started then. 0: the service counts as ready whenever it runs, and the next
-	// is started at once: it does not wait until an executor or a Limit has a place
-	// for this one. A negative one panics.
+	// is started at once: it does not wait until a Limit has a place for this one,
+	// nor until an executor runs it that has taken it. A negative one panics.
 	Startup time.Duration
 
 	// MayEnd says that the others carry on when Run returns nil: a job rather than

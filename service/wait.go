@@ -46,10 +46,10 @@ func (s *set) sleep(limit <-chan time.Time) bool {
 	}
 	for _, m := range s.members[:s.launched] {
 		if !m.ended {
-			cases = append(cases, receive(m.run.Done()))
+			cases = append(cases, receive(m.run.news()))
 		}
 		if m.drain != nil && !m.drained {
-			cases = append(cases, receive(m.drain.Done()))
+			cases = append(cases, receive(m.drain.news()))
 		}
 	}
 	chosen, _, _ := reflect.Select(cases)
@@ -134,8 +134,8 @@ func (s *set) collect() {
 // functions returned. So the first is not one that ended because of another.
 func (s *set) ends() (ends []end) {
 	for _, m := range s.members[:s.launched] {
-		if !m.ended && m.run.State() == async.StateDone {
-			if _, err, _ := m.run.Result(); s.stopsByDrain(m) && m.wasPaused(err) {
+		if !m.ended && m.run.settled() {
+			if err := m.run.result(); s.stopsByDrain(m) && m.wasPaused(err) {
 				s.runAgain(m, err)
 				continue
 			}
@@ -146,11 +146,9 @@ func (s *set) ends() (ends []end) {
 			m.failed = true
 			ends = append(ends, end{m, now.early, now.order, earlyEnd})
 		}
-		if m.drain != nil && !m.drained {
-			if _, err, ok := m.drain.Result(); ok {
-				m.drained = true
-				ends = append(ends, end{m, err, s.next(), endOfDrain})
-			}
+		if m.drain != nil && !m.drained && m.drain.settled() {
+			m.drained = true
+			ends = append(ends, end{m, m.drain.result(), s.next(), endOfDrain})
 		}
 		if m.over() && !m.now().over {
 			m.end()

@@ -141,7 +141,7 @@ func enter(t *Task, g *given, e Event) {
 	}
 	for o := t.Owner.Observers; o != nil && t.Kind != KindGroup; o = o.outer { // nothing runs in a group
 		if o.Begin != nil {
-			added, ends := o.Begin(ctx, e)
+			added, ends := o.Begin(ctx, g.Context, e)
 			ctx, g.ends = added, append(g.ends, ends)
 			g.added.Store(&added)
 		}

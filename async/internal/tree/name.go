@@ -54,13 +54,25 @@ func (n Naming) In(s *Scope) string {
 	return label
 }
 
-// IsNamed reports whether somebody has named t.
-func IsNamed(t *Task) bool { return t.More != nil && t.More.Name != "" }
+// IsNamed reports whether somebody has named t. The name of a run is that of its task.
+func IsNamed(t *Task) bool {
+	t = taskOf(t)
+	return t.More != nil && t.More.Name != ""
+}
 
-// ScopeName returns the name of the nearest task around t that somebody has named, "" if there is none.
+// taskOf returns the task with Restart of which t is a run, or t.
+func taskOf(t *Task) *Task {
+	if t.Kind == KindRun {
+		return t.Owner.Task
+	}
+	return t
+}
+
+// ScopeName returns the name of the nearest task around t that somebody has named, "" if there is none. A run and its task
+// are one.
 func ScopeName(t *Task) string {
-	for s := t.Owner; s != nil; s = s.Task.Owner {
-		if IsNamed(s.Task) {
+	for s := taskOf(t).Owner; s != nil; s = s.Task.Owner {
+		if s.Task.Kind != KindRun && IsNamed(s.Task) {
 			return s.Task.More.Name
 		}
 	}

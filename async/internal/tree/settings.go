@@ -131,8 +131,9 @@ type Observer struct {
 	// Enter is called before Tell is told of a start. It returns ctx, which has the values of the task
 	// and is never done, or one that is derived from ctx by adding values.
 	Enter func(ctx context.Context, e Event) context.Context
-	// Begin is Enter for what is ours. It is not guarded, and called on the goroutine of the handler.
-	Begin func(ctx context.Context, e Event) (given context.Context, ends Ends)
+	// Begin is Enter for what is ours. It is not guarded, and called on the goroutine of the handler. around has the
+	// values of the ctx that the task was started with, and nothing that others have added.
+	Begin func(ctx, around context.Context, e Event) (given context.Context, ends Ends)
 }
 
 // Ends are called when a task comes to its end; nil: nobody is.

@@ -192,7 +192,7 @@ func mayLeaveLocked(s *Scope) (may bool) {
 
 // printLate prints a panic that has waited long for its scope to end.
 func (r *Root) printLate(p *Panic, scope string, left *Leftovers) {
-	r.Report(fmt.Errorf("%w\nasync: this panic has waited %v to be raised by %s, which waits for: %v",
+	r.Report(fmt.Errorf("%w\nasync: this panic has waited %v for the end of %s, which waits for: %v",
 		p.Raise(), PanicPatience, scope, left.asError()))
 }
 

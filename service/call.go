@@ -1,0 +1,133 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// This file is the task of a service: a call of Run, or several, if it is made again after a failure.
+
+// A notRetried is the cause with which the task is ended whose failure is not to be retried, where no error of the handler
+// can say so.
+type notRetried struct{ error }
+
+// errPanicked is what is in a notRetried if Run has panicked or called Goexit: that is known to the task.
+var errPanicked = errors.New("service: it has panicked before it was ready, or when it was to stop")
+
+// call is the handler of the task of m. Under async.Restart it is called again
+// and again.
+func (m *member) call(ctx context.Context) (err error) {
+	if !m.enter() {
+		return nil
+	}
+	async.OnExit(ctx, func(_ context.Context, outcome error) error { // it is called last, so it hears of the others
+		m.joined(outcome, context.Cause(ctx))
+		return nil
+	})
+	returned := false
+	defer func() { // also on a panic and on Goexit
+		if retry := m.leave(returned, err); !retry {
+			err = async.Final(err)
+			if !returned {
+				m.giveUp(&notRetried{errPanicked}) // of a panic there is no other way to say so
+			}
+		} else {
+			m.noteFailure(returned, err)
+		}
+	}()
+	err = m.svc.Run(ctx)
+	returned = true
+	return err
+}
+
+// callDrain is the handler of the task of Drain.
+func (m *member) callDrain(ctx context.Context) error {
+	err := m.svc.Drain(ctx)
+	m.set.mu.Lock()
+	defer m.set.mu.Unlock()
+	m.state.drainSaid = err
+	return err
+}
+
+// enter notes that Run is about to be called. It is false if that is not to be: the drain has begun
+// before the first call, or the turn of the service to stop has come before another one.
+func (m *member) enter() bool {
+	m.logRestart()
+	m.set.mu.Lock()
+	defer m.set.mu.Unlock()
+	st := &m.state
+	if !st.called && m.set.draining {
+		return false
+	}
+	if st.called && !st.since.IsZero() && !st.again {
+		st.late = true
+		return false
+	}
+	st.again = false
+	st.called, st.running = true, true
+	st.calls++
+	st.setReady(m.svc.Startup == 0)
+	m.set.notify() // who has to drain it waits for that
+	return true
+}
+
+// leave notes that Run has come to its end, and reports whether a failure may
+// be retried.
+func (m *member) leave(returned bool, err error) (retry bool) {
+	stopped := m.set.outer.Err() != nil
+	m.set.mu.Lock()
+	defer m.set.mu.Unlock()
+	st := &m.state
+	st.running, st.ready, st.said = false, false, err
+	st.returned = returned && err == nil
+	st.told = stopped || m.set.taking.Err() != nil
+	if st.early == nil {
+		st.order = m.set.nextLocked()
+	}
+	if returned && err != nil && !st.told {
+		st.waits = time.AfterFunc(patience, func() { m.logWait(err) })
+	}
+	return st.mayRetry()
+}
+
+// mayRetry reports whether Run may be called again after a failure.
+func (st *state) mayRetry() bool { return st.everReady && st.since.IsZero() }
+
+// joined notes that everything has ended that a call of Run has started, whose ctx was cancelled with cause, if it was.
+// If Run has returned nil, perhaps long ago, and outcome is a failure, it is one of now, and Run is called again or not as
+// after an error of Run.
+func (m *member) joined(outcome, cause error) {
+	stopped := m.set.outer.Err() != nil
+	m.set.mu.Lock()
+	defer m.set.mu.Unlock()
+	st := &m.state
+	if st.waits != nil {
+		st.waits.Stop()
+		st.waits = nil
+	}
+	if !st.returned {
+		return
+	}
+	st.told = stopped || m.set.taking.Err() != nil
+	if st.early == nil {
+		st.order = m.set.nextLocked()
+	}
+	switch {
+	case async.EndingOf(outcome) != async.Failed || onlyLate(outcome, cause):
+	case st.mayRetry():
+		st.failed, st.returned = outcome, false
+	default:
+		m.giveUp(&notRetried{outcome})
+	}
+}
+
+// onlyLate reports whether nothing has gone wrong but that the [async.Timeout] of the task has passed, before Run has
+// returned nil: then the task has ended well.
+func onlyLate(outcome, cause error) bool {
+	_, late := cause.(*async.TimeoutError)
+	_, list := outcome.(*async.ScopeError)
+	return late && !list && !same(outcome, cause) // else it is the failure of a task that Run has started
+}

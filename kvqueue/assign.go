@@ -90,7 +90,7 @@ func (m *member) assign(ctx context.Context, takers func() []taker) (wait time.D
 		return longWait, nil
 	}
 	waiters := m.q.listed()
-	look, err := m.q.front(ctx, min(total, m.q.maxItems))
+	look, err := m.look(ctx, min(total, m.q.maxItems))
 	switch {
 	case err != nil:
 		return 0, err
@@ -102,12 +102,14 @@ func (m *member) assign(ctx context.Context, takers func() []taker) (wait time.D
 	if len(given) == 0 {
 		return 0, nil
 	}
+	told := m.withdraw(&t)
 	along := m.addCarried(&t)
 	payloads := async.Execute(ctx, func(ctx context.Context) ([][]byte, error) { return m.q.payloads(ctx, given[m.id]) })
 	begin := time.Now()
 	rev, err := m.q.kv.Commit(ctx, t.guards, t.writes)
 	m.gathering.took = time.Since(begin)
 	m.answerCarried(along, err)
+	told(rev, err)
 	switch {
 	case err == nil:
 		m.given(rev, given)
@@ -120,7 +122,43 @@ func (m *member) assign(ctx context.Context, takers func() []taker) (wait time.D
 		err = m.recheck(ctx, given)
 	}
 	payloads.Cancel(nil)
-	return time.Millisecond, ignore(err) // an unknown outcome is shown by the watch
+	m.unsure = errors.Is(err, ErrUnknown)
+	return time.Millisecond, ignore(err)
+}
+
+// look looks for the first items. If others assign to this session, or the answer to its last transaction was lost,
+// there may be claims that the watch has not shown yet: they are looked for as well, since they take places.
+func (m *member) look(ctx context.Context, most int) (*look, error) {
+	if _, assigns := m.stand(); !m.unsure && (assigns || m.q.update != nil) {
+		return m.q.front(ctx, most)
+	}
+	claims := m.watched()
+	l, err := m.q.front(ctx, most, Range{Begin: claims, End: after(claims)})
+	if err != nil {
+		return nil, err
+	}
+	m.unsure = false
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range l.of[0].Pairs {
+		if id, r, err := m.q.lay.claimOf(p, false); err == nil {
+			m.newLocked(id, r)
+		}
+	}
+	return l, nil
+}
+
+// withdraw has the store know of no place of a session that claims for itself, in the same transaction: the one that
+// assigns may not see the claims for a while, and cannot give it others meanwhile. The function that it returns
+// is called with the outcome.
+func (m *member) withdraw(t *transaction) (told func(Rev, error)) {
+	if _, assigns := m.stand(); !assigns {
+		if w, told := m.change(0, false); told != nil {
+			t.writes = append(t.writes, w)
+			return told
+		}
+	}
+	return func(Rev, error) {}
 }
 
 // deal makes the transaction that gives the first items to takers, and says what each of them gets.
@@ -177,10 +215,16 @@ func (m *member) given(rev Rev, items map[int64][]ready) {
 	for id, of := range items {
 		m.waits[id] = time.Now()
 		for _, r := range of {
-			if rev > m.shown {
-				m.claimedLocked(id, ready{key: r.key, rev: rev, rec: r.rec, together: len(of)})
-			}
+			m.newLocked(id, ready{key: r.key, rev: rev, rec: r.rec, together: len(of)})
 		}
+	}
+}
+
+// newLocked notes a claim of which this member did not hear by the watch: unless that has shown what came
+// later, and perhaps the end of the claim. It may have shown a part of the transaction.
+func (m *member) newLocked(id int64, r ready) {
+	if r.rev >= m.shown {
+		m.claimedLocked(id, r)
 	}
 }
 
@@ -209,7 +253,7 @@ func (m *member) endedLocked(id int64, k Key, rev Rev) {
 
 func (m *member) arrivedLocked() (n int) {
 	for _, claims := range m.arrived {
-		n += len(claims)
+		n += claims[0].together // those that are not there yet come
 	}
 	return n
 }

@@ -24,6 +24,7 @@ type member struct {
 	values    map[Key][]byte // payloads that were read while their items were being claimed
 	item      Key            // the first item when the queue was looked at last, though another assigns
 	since     time.Time      // since when it was the first, and somebody here waits for an item
+	unsure    bool           // the answer to the last transaction that claims items was lost
 
 	mu      sync.Mutex
 	listed  bool                  // what follows stood at some time; before, nothing is known

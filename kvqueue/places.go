@@ -11,7 +11,8 @@ import (
 // knows of its wants.
 
 // need is how many places this session is to have: those of the items that are worked on, or wait for
-// their [RetryDelay], and those that are waited for.
+// their [RetryDelay], and those that are waited for. If nobody waits it is to have no more than it has:
+// nothing would come of them.
 func (m *member) need() int {
 	wanted := m.q.wanted()
 	m.session.mu.Lock()
@@ -19,7 +20,11 @@ func (m *member) need() int {
 	m.session.mu.Unlock()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return max(0, int(m.session.held.Load())) + delayed + max(wanted, m.arrivedLocked())
+	n := max(0, int(m.session.held.Load())) + delayed + max(wanted, m.arrivedLocked())
+	if wanted == 0 && m.told >= 0 {
+		return min(n, m.told)
+	}
+	return n
 }
 
 // tell has the store know how many places this session has, and reports whether it did not know.

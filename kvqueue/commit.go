@@ -100,7 +100,7 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 	if err != nil {
 		return err
 	}
-	if items, err = outcomes(ctx, items, func(verdict) bool { return false }); err != nil {
+	if items, _, err = outcomes(ctx, items, func(verdict) bool { return false }); err != nil {
 		return err
 	}
 	claims, err := begin(items, settlement{verdict: done})
@@ -112,7 +112,7 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 		finish(claims, held)
 		return err
 	}
-	err = l.commit(ctx, claims, tx)
+	gone, err := l.commit(ctx, claims, tx)
 	switch {
 	case err == nil:
 		finish(claims, settled)
@@ -121,7 +121,8 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 	case errors.Is(err, ErrLost):
 		l.loseAll(claims, err)
 	case errors.Is(err, ErrSettled):
-		finish(claims, settled)
+		finish(gone, settled)
+		finish(slices.DeleteFunc(claims, func(c *claim) bool { return slices.Contains(gone, c) }), held)
 	default:
 		for _, c := range claims {
 			if errors.Is(err, ErrUnknown) {
@@ -196,44 +197,43 @@ func (t *Tx) fits(guards, writes int) error {
 }
 
 // commit does the transaction of claims and tx, and tries again while it is refused for a
-// reason of the queues' own.
-func (l *session) commit(ctx context.Context, claims []*claim, tx *Tx) error {
+// reason of the queues' own. With [ErrSettled] it returns the claims that have ended.
+func (l *session) commit(ctx context.Context, claims []*claim, tx *Tx) (gone []*claim, err error) {
 	producer, unknown := random(), false
 	pause := async.Jitter(0.5, async.Backoff(5*time.Millisecond, time.Second))
 	for try := 1; ; try++ {
 		if err := l.err(); err != nil {
-			return unsure(unknown, err)
+			return nil, unsure(unknown, err)
 		}
 		t, err := l.plan(ctx, claims, tx, producer)
 		if err == nil {
 			err = l.commitEnd(ctx, t)
 		}
 		if err == nil {
-			return nil
+			return nil, nil
 		}
 		full, before := errors.Is(err, ErrNoSpace), unknown
 		unknown = unknown || errors.Is(err, ErrUnknown)
 		if errors.Is(err, ErrConflict) || errors.Is(err, ErrUnknown) {
-			var gone bool
 			gone, err = l.ended(ctx, claims, tx.guards)
-			switch {
-			case gone && err == nil && unknown && slices.ContainsFunc(claims, func(c *claim) bool { return c.unsure }):
-				return fmt.Errorf("%w: %w: by this Commit, or by an earlier call whose answer was lost", ErrUnknown, ErrSettled)
-			case gone && err == nil && unknown:
-				return nil
-			case gone && err == nil:
-				return fmt.Errorf("%w: by an earlier Commit", ErrSettled)
+			switch whole := unknown && len(gone) == len(claims); {
+			case whole && slices.ContainsFunc(claims, func(c *claim) bool { return c.unsure }):
+				return gone, fmt.Errorf("%w: %w: by this Commit, or by an earlier call whose answer was lost", ErrUnknown, ErrSettled)
+			case whole:
+				return nil, nil
+			case len(gone) > 0: // this Commit would have ended all of them
+				return gone, fmt.Errorf("%w: by an earlier call whose answer was lost", ErrSettled)
 			case full && err == nil:
-				return unsure(before, ErrNoSpace) // and by this try nothing was done
+				return nil, unsure(before, ErrNoSpace) // and by this try nothing was done
 			}
 		} else if !unknown {
-			return err
+			return nil, err
 		}
 		if err != nil && (errors.Is(err, ErrLost) || errors.Is(err, ErrConflict)) {
-			return unsure(unknown, err)
+			return nil, unsure(unknown, err)
 		}
 		if async.Sleep(ctx, pause(try)) != nil {
-			return unsure(unknown, inTrouble(stop(ctx), ignore(err)))
+			return nil, unsure(unknown, inTrouble(stop(ctx), ignore(err)))
 		}
 	}
 }
@@ -272,23 +272,44 @@ func (t *transaction) add(ctx context.Context, tx *Tx, producer uint64) error {
 	return nil
 }
 
-// ended looks why a transaction was refused, or what has become of it. It reports whether
-// the claims have ended, and a [*LostError] if that was not by the transaction, or
-// [ErrConflict] if a guard of the caller's does not hold.
-func (l *session) ended(ctx context.Context, claims []*claim, guards []Guard) (bool, error) {
-	ranges := []Range{{Begin: l.q.lay.session("l", l.id)}, {Begin: l.q.lay.claim(l.id, claims[0].key)}}
-	results, _, err := l.q.kv.Read(ctx, append(ranges, guarded(guards)...)...)
-	switch {
-	case err != nil:
-		return false, err
-	case len(results[0].Pairs) == 0:
-		l.end("the store has ended the session", nil)
-		return true, l.err()
-	case len(results[1].Pairs) == 0 || results[1].Pairs[0].Rev != claims[0].fence:
-		return true, nil
+// ended looks why a transaction was refused, or what has become of it. It returns those of
+// the claims that have ended. If none has, the error is [ErrConflict] if a guard of the caller's does not hold,
+// and a [*LostError] if the session has ended.
+func (l *session) ended(ctx context.Context, claims []*claim, guards []Guard) (gone []*claim, err error) {
+	results, err := l.readClaims(ctx, claims, guarded(guards)...)
+	if err != nil {
+		return nil, err
 	}
-	return false, allHold(guards, results[2:])
+	for i, c := range claims {
+		if !c.isIn(results[i]) {
+			gone = append(gone, c)
+		}
+	}
+	if len(gone) > 0 {
+		return gone, nil
+	}
+	return nil, allHold(guards, results[len(claims):])
 }
+
+// readClaims reads claims, and more at the same revision. It ends a session that the store has ended.
+func (l *session) readClaims(ctx context.Context, claims []*claim, more ...Range) ([]Result, error) {
+	ranges := []Range{{Begin: l.q.lay.session("l", l.id)}}
+	for _, c := range claims {
+		ranges = append(ranges, Range{Begin: l.q.lay.claim(l.id, c.key)})
+	}
+	results, _, err := l.q.kv.Read(ctx, append(ranges, more...)...)
+	if err != nil {
+		return nil, err
+	}
+	if len(results[0].Pairs) == 0 {
+		l.end("the store has ended the session", nil)
+		return nil, l.err()
+	}
+	return results[1:], nil
+}
+
+// isIn reports whether the claim is in the store, by what was read of it.
+func (c *claim) isIn(r Result) bool { return len(r.Pairs) > 0 && r.Pairs[0].Rev == c.fence }
 
 // guarded is what is to be read to know whether guards hold, which allHold says.
 func guarded(guards []Guard) (ranges []Range) {

@@ -55,7 +55,7 @@ func (q *Queue) Nack(ctx context.Context, why error, items ...Item) error {
 // settleNow settles items that nobody has settled, or is settling.
 func settleNow(ctx context.Context, items []Item, v verdict, why error) error {
 	given := len(items) > 0
-	items, err := outcomes(ctx, items, func(earlier verdict) bool { return earlier == v })
+	items, before, err := outcomes(ctx, items, func(earlier verdict) bool { return earlier == v })
 	if err != nil || given && len(items) == 0 {
 		return err
 	}
@@ -69,7 +69,10 @@ func settleNow(ctx context.Context, items []Item, v verdict, why error) error {
 		all[i] = as
 		all[i].claim = c
 	}
-	return settleClaims(ctx, all)
+	if err = settleClaims(ctx, all); errors.Is(err, ErrUnknown) {
+		leaveAll(before) // the next call asks for these again
+	}
+	return err
 }
 
 // begin gives all claims of items to the caller to settle so, or none. An item that is there
@@ -102,9 +105,10 @@ func finish(claims []*claim, to claimState) {
 }
 
 // settleAll settles, at the end of their scope, those of items that nobody has settled or
-// is settling, and reports whether there were any.
+// is settling, and reports whether there were any. It waits for calls that are on their way.
 // It calls begun when they are its own to settle.
 func settleAll(ctx context.Context, items []Item, v verdict, why error, begun func()) (left bool, err error) {
+	_ = awaitLeft(ctx, items) // if ctx ends, what is on its way goes on so
 	all, lost := beginAll(items, v, why)
 	begun()
 	if err := settleClaims(ctx, all); err != nil {
@@ -155,9 +159,7 @@ func settleClaims(ctx context.Context, all []settlement) (err error) {
 	}
 	if errors.Is(err, ErrUnknown) {
 		for _, s := range requests {
-			for _, r := range s {
-				r.of.claim.leave(r)
-			}
+			leaveAll(s)
 		}
 	}
 	return err
@@ -263,11 +265,7 @@ func (l *session) thatFree(batch []*request[settlement], err error) (left []*req
 // settled answers those whose claims are no more.
 func (l *session) settled(batch []*request[settlement], err error) {
 	if err != nil {
-		claims := make([]*claim, len(batch))
-		for i, r := range batch {
-			claims[i] = r.of.claim
-		}
-		l.loseAll(claims, err)
+		l.loseAll(claimsOf(batch), err)
 	}
 	for _, r := range batch {
 		if err == nil {
@@ -276,6 +274,14 @@ func (l *session) settled(batch []*request[settlement], err error) {
 		}
 		r.answer(err)
 	}
+}
+
+func claimsOf(batch []*request[settlement]) []*claim {
+	claims := make([]*claim, len(batch))
+	for i, r := range batch {
+		claims[i] = r.of.claim
+	}
+	return claims
 }
 
 // settledBefore answers one whose claim was settled by an earlier call whose answer was lost.
@@ -357,22 +363,16 @@ func (l *session) settle(ctx context.Context, batch []*request[settlement]) erro
 // lost. Those that are gone were settled if they may have been, or else were taken away.
 // It returns those that are claimed still.
 func (l *session) sift(ctx context.Context, batch []*request[settlement], unknown bool) (left []*request[settlement], err error) {
-	ranges := []Range{{Begin: l.q.lay.session("l", l.id)}}
-	for _, r := range batch {
-		ranges = append(ranges, Range{Begin: l.q.lay.claim(l.id, r.of.claim.key)})
-	}
-	results, _, err := l.q.kv.Read(ctx, ranges...)
+	results, err := l.readClaims(ctx, claimsOf(batch))
 	switch {
+	case errors.Is(err, ErrLost): // the next try is told so
+		return batch, nil
 	case err != nil:
 		return batch, err
-	case len(results[0].Pairs) == 0:
-		l.end("the store has ended the session", nil)
-		return batch, nil
 	}
 	for i, r := range batch {
-		pairs := results[i+1].Pairs
 		switch {
-		case len(pairs) > 0 && pairs[0].Rev == r.of.claim.fence:
+		case r.of.claim.isIn(results[i]):
 			left = append(left, r)
 		case unknown && r.of.claim.unsure && r.of.claim.as != r.of.verdict && !r.of.last:
 			l.settledByOneOf(r)

@@ -19,12 +19,13 @@ func (q *Queue) takeSettlements(requests []*request[settlement]) int {
 // settleBatch settles claims of several calls in one transaction, and tries again what the
 // others of the batch have spoilt.
 func (l *session) settleBatch(ctx context.Context, batch []*request[settlement]) {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.q.set.ttl, errTooLong)
+	ctx, cancel := context.WithTimeoutCause(ctx, l.q.set.ttl, tooLong(l.q.set.ttl))
 	defer cancel()
 	pause := async.Jitter(0.5, async.Backoff(10*time.Millisecond, time.Second))
 	batch = l.later(batch)
 	unknown := false
 	for try := 1; len(batch) > 0; try++ {
+		l.settles.tries()
 		err := l.err()
 		if err == nil {
 			if err = l.settle(ctx, batch); err == nil {

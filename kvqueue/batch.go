@@ -103,15 +103,19 @@ func claimsOf(batch []*request[settlement]) []*claim {
 
 // settledBefore answers one whose claim was settled by an earlier call whose answer was lost.
 func (l *session) settledBefore(r *request[settlement]) {
-	as := r.of
-	as.verdict = as.claim.as
-	as.claim.finish(settled)
-	l.q.tell(l.reportOf(as))
-	if as.verdict == r.of.verdict || r.of.last {
+	same := r.of.claim.as == r.of.verdict
+	if l.endBefore(r.of); same || r.of.last {
 		r.answer(nil)
 	} else {
-		r.answer(fmt.Errorf("%w: by an earlier call whose answer was lost: %v", ErrSettled, as.claim.key))
+		r.answer(fmt.Errorf("%w: by an earlier call whose answer was lost: %v", ErrSettled, r.of.claim.key))
 	}
+}
+
+// endBefore ends a claim that was settled by an earlier call, and tells the observer of that.
+func (l *session) endBefore(s settlement) {
+	s.verdict = s.claim.as
+	s.claim.finish(settled)
+	l.q.tell(l.reportOf(s))
 }
 
 // settledByOneOf answers one whose claim was settled by this call or by an earlier one with another verdict: the answers of

@@ -50,7 +50,13 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 	case errors.Is(err, ErrLost):
 		l.loseAll(claims, err)
 	case errors.Is(err, ErrSettled):
-		finish(gone, settled)
+		for _, c := range gone {
+			if c.unsure && !errors.Is(err, ErrUnknown) {
+				l.endBefore(settlement{claim: c})
+			} else {
+				c.finish(settled)
+			}
+		}
 		finish(slices.DeleteFunc(claims, func(c *claim) bool { return slices.Contains(gone, c) }), held)
 	default:
 		for _, c := range claims {
@@ -86,6 +92,7 @@ func (l *session) commit(ctx context.Context, claims []*claim, tx *Tx) (gone []*
 	producer, unknown := random(), false
 	pause := async.Jitter(0.5, async.Backoff(5*time.Millisecond, time.Second))
 	for try := 1; ; try++ {
+		asked := time.Now()
 		if err := l.err(); err != nil {
 			return nil, unsure(unknown, err)
 		}
@@ -110,14 +117,14 @@ func (l *session) commit(ctx context.Context, claims []*claim, tx *Tx) (gone []*
 			case full && err == nil:
 				return nil, unsure(before, ErrNoSpace) // and by this try nothing was done
 			}
-		} else if !unknown {
+		} else if !unknown && ctx.Err() == nil {
 			return nil, err
 		}
 		if err != nil && (errors.Is(err, ErrLost) || errors.Is(err, ErrConflict)) {
 			return nil, unsure(unknown, err)
 		}
 		if async.Sleep(ctx, pause(try)) != nil {
-			return nil, unsure(unknown, inTrouble(stop(ctx), ignore(err)))
+			return nil, unsure(unknown, l.q.saysSince(ctx, err, asked))
 		}
 	}
 }

@@ -228,10 +228,23 @@ func (q *Queue) stop(ctx context.Context) error {
 
 // says is the error of a call whose ctx has ended, with what the store has said to that.
 func (q *Queue) says(ctx context.Context, err error) error {
-	if errors.Is(err, ErrClosed) || err == ctx.Err() || err.Error() == stop(ctx).Error() {
+	if errors.Is(err, ErrClosed) || bare(ctx, err) {
 		return q.stop(ctx)
 	}
 	return inTrouble(stop(ctx), err)
+}
+
+// saysSince is says for a call that has asked the store itself, at that time.
+func (q *Queue) saysSince(ctx context.Context, err error, asked time.Time) error {
+	if err != nil && bare(ctx, err) {
+		err = q.silent(asked)
+	}
+	return inTrouble(stop(ctx), ignore(err))
+}
+
+// bare reports whether an error says that ctx has ended and nothing else.
+func bare(ctx context.Context, err error) bool {
+	return err == ctx.Err() || err.Error() == stop(ctx).Error()
 }
 
 // inTrouble adds to the error of a call whose ctx has ended that of a store which is in trouble, if it is.

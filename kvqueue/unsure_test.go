@@ -74,7 +74,7 @@ func TestDoWaitsForAnAckThatIsOnItsWay(t *testing.T) {
 						net.intercept(func([]kvqueue.Guard, []kvqueue.Write) error { return kvqueue.ErrUnknown })
 						err := within(ctx, func(ctx context.Context) error { return q.Ack(ctx, items...) })
 						assert.ErrorIs(t, err, kvqueue.ErrUnknown)
-						time.AfterFunc(3*time.Second, func() { c.after(net) })
+						time.AfterFunc(time.Second, func() { c.after(net) })
 						return nil
 					}
 					begin := time.Now()
@@ -92,7 +92,7 @@ func TestDoWaitsForAnAckThatIsOnItsWay(t *testing.T) {
 						require.NoError(t, err)
 						assert.Zero(t, n)
 					}
-					assert.GreaterOrEqual(t, time.Since(begin), 3*time.Second)
+					assert.GreaterOrEqual(t, time.Since(begin), 2*time.Second)
 					net.intercept(nil)
 				})
 			})

@@ -23,12 +23,12 @@ type taker struct {
 // takers returns the sessions that have free places: those first that have waited for longest since they
 // had none, or since something was assigned to them.
 func (m *member) takers() []taker {
-	wanted := m.q.wanted()
+	wanted, _ := m.q.wanted()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var all []taker
 	for id := range m.members {
-		want := m.places[id] - len(m.claims[id])
+		want := m.places[id].places - len(m.claims[id])
 		if id == m.id {
 			want = wanted - m.arrivedLocked()
 		}
@@ -49,7 +49,7 @@ func (m *member) takers() []taker {
 
 // self is this session as the only taker.
 func (m *member) self() []taker {
-	wanted := m.q.wanted()
+	wanted, _ := m.q.wanted()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if want := wanted - m.arrivedLocked(); want > 0 {
@@ -147,7 +147,7 @@ func (m *member) look(ctx context.Context, most int) (*look, error) {
 // is called with the outcome.
 func (m *member) withdraw(t *transaction) (told func(Rev, error)) {
 	if _, assigns := m.stand(); !assigns {
-		if w, told := m.change(0, false); told != nil {
+		if w, told := m.change(demand{}, false); told != nil {
 			t.writes = append(t.writes, w)
 			return told
 		}
@@ -208,6 +208,9 @@ func (m *member) given(rev Rev, items map[int64][]ready) {
 	defer m.mu.Unlock()
 	for id, of := range items {
 		m.waits[id] = time.Now()
+		if d, there := m.places[id]; there && d.rev < rev {
+			m.places[id] = d.given(len(of))
+		}
 		for _, r := range of {
 			m.newLocked(id, ready{key: r.key, rev: rev, rec: r.rec, together: len(of)})
 		}

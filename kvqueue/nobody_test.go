@@ -101,3 +101,30 @@ func TestWhoHasClaimedForItselfIsGivenNothing(t *testing.T) {
 		assert.Equal(t, 1, keys(t, kv, "w"))
 	})
 }
+
+// A handle whose caller has got fewer items than it would take has not said yet that it wants no more: the one that
+// assigns knows.
+func TestACallerThatGotFewerThanItWouldTakeIsGivenNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		net := newCut(kv)
+		first, second, in := open(t, kv, "q"), open(t, net, "q"), open(t, kv, "q")
+		waits(t, first)()
+		one, two := stays(t, second, 10), stays(t, second, 10)
+		time.Sleep(time.Second)
+		net.delay = func() time.Duration { return 20 * time.Millisecond }
+		_, err := in.Enqueue(t.Context(), []byte("a"))
+		require.NoError(t, err)
+		time.Sleep(5 * time.Millisecond)
+		_, err = in.Enqueue(t.Context(), numbered(15)...)
+		require.NoError(t, err)
+		got := [][]string{<-one, <-two}
+		assert.Equal(t, 11, len(got[0])+len(got[1]))
+		time.Sleep(10 * time.Second)
+		assert.EqualValues(t, 11, second.Stats().Claimed)
+		assert.Equal(t, 11, keys(t, kv, "w"))
+		n := stays(t, second, 10)
+		assert.Len(t, <-n, 5)
+		assert.Zero(t, second.Stats().Conflicts+first.Stats().Conflicts)
+	})
+}

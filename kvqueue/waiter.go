@@ -56,14 +56,17 @@ func newWaiter(most int, try bool) *waiter {
 func (w *waiter) serve(items []Item) { w.items = items; close(w.done) }
 func (w *waiter) fail(err error)     { w.err = err; close(w.done) }
 
-// wanted returns how many items those who wait want together.
-func (q *Queue) wanted() (n int) {
+// wanted returns how many items those who wait want together, and what the least is that one of them wants.
+func (q *Queue) wanted() (n, least int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, w := range q.waiters {
-		n += min(w.most, q.maxItems)
+	for i, w := range q.waiters {
+		most := min(w.most, q.maxItems)
+		if n += most; i == 0 || most < least {
+			least = most
+		}
 	}
-	return min(n, q.maxItems)
+	return min(n, q.maxItems), least
 }
 
 // waiting returns how many wait for items.

@@ -9,30 +9,41 @@ import (
 // known what has come of that one.
 
 // outcomes waits until it is known what has come of the calls for items that have returned [ErrUnknown].
-// It returns the items that such a call has not settled as it is wanted now.
-func outcomes(ctx context.Context, items []Item, same func(earlier verdict) bool) (left []Item, err error) {
+// It returns the items that such a call has not settled as it is wanted now, and the requests that have settled the
+// others: of an item only one call is told that.
+func outcomes(ctx context.Context, items []Item, same func(earlier verdict) bool) (left []Item, by []*request[settlement], err error) {
+	if err := awaitLeft(ctx, items); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	settled := map[*claim]bool{}
 	for _, i := range items {
 		r := i.claim.leftBy()
-		if r == nil {
-			left = append(left, i)
-			continue
+		if r != nil && i.claim.known(r) && r.err == nil && same(r.of.verdict) {
+			settled[i.claim], by = true, append(by, r)
 		}
-		if _, err := i.claim.session.settles.await(ctx, []*request[settlement]{r}); err != nil && !answered(r) {
-			return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
-		}
-		if first := i.claim.known(r); r.err != nil || !first || !same(r.of.verdict) {
+		if !settled[i.claim] {
 			left = append(left, i)
 		}
 	}
-	return left, nil
+	return left, by, nil
 }
 
-func answered(r *request[settlement]) bool {
-	select {
-	case <-r.done:
-		return true
-	default:
-		return false
+// awaitLeft waits for the answers to what was left of items, or for the end of ctx, of which it returns the error.
+func awaitLeft(ctx context.Context, items []Item) error {
+	for _, i := range items {
+		if r := i.claim.leftBy(); r != nil {
+			if open, err := i.claim.session.settles.await(ctx, []*request[settlement]{r}); open {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// leaveAll is leave for several requests.
+func leaveAll(requests []*request[settlement]) {
+	for _, r := range requests {
+		r.of.claim.leave(r)
 	}
 }
 

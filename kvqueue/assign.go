@@ -14,12 +14,6 @@ import (
 // longest, so that no transaction spoils another: it knows how many claims each session wants to have, by
 // the key r of the session, and how many it has, by its keys w. So an acknowledgement asks for the next item.
 
-// slow is for how long the first item is left alone before another member than that which assigns
-// claims it for itself: of those that wait the oldest after this time, the next after twice as long. The
-// guards keep that safe, and that they come one after another keeps them from spoiling each other's
-// transactions. On a store that takes long for a transaction it is as long as two of these.
-const slow = 50 * time.Millisecond
-
 // A taker is a session that has free places.
 type taker struct {
 	session int64
@@ -29,12 +23,12 @@ type taker struct {
 // takers returns the sessions that have free places: those first that have waited for longest since they
 // had none, or since something was assigned to them.
 func (m *member) takers() []taker {
-	wanted := m.q.wanted()
+	wanted, _ := m.q.wanted()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var all []taker
 	for id := range m.members {
-		want := m.places[id] - len(m.claims[id])
+		want := m.places[id].places - len(m.claims[id])
 		if id == m.id {
 			want = wanted - m.arrivedLocked()
 		}
@@ -55,7 +49,7 @@ func (m *member) takers() []taker {
 
 // self is this session as the only taker.
 func (m *member) self() []taker {
-	wanted := m.q.wanted()
+	wanted, _ := m.q.wanted()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if want := wanted - m.arrivedLocked(); want > 0 {
@@ -90,7 +84,7 @@ func (m *member) assign(ctx context.Context, takers func() []taker) (wait time.D
 		return longWait, nil
 	}
 	waiters := m.q.listed()
-	look, err := m.q.front(ctx, min(total, m.q.maxItems))
+	look, err := m.look(ctx, min(total, m.q.maxItems))
 	switch {
 	case err != nil:
 		return 0, err
@@ -102,12 +96,14 @@ func (m *member) assign(ctx context.Context, takers func() []taker) (wait time.D
 	if len(given) == 0 {
 		return 0, nil
 	}
+	told := m.withdraw(&t)
 	along := m.addCarried(&t)
 	payloads := async.Execute(ctx, func(ctx context.Context) ([][]byte, error) { return m.q.payloads(ctx, given[m.id]) })
 	begin := time.Now()
 	rev, err := m.q.kv.Commit(ctx, t.guards, t.writes)
 	m.gathering.took = time.Since(begin)
 	m.answerCarried(along, err)
+	told(rev, err)
 	switch {
 	case err == nil:
 		m.given(rev, given)
@@ -120,7 +116,43 @@ func (m *member) assign(ctx context.Context, takers func() []taker) (wait time.D
 		err = m.recheck(ctx, given)
 	}
 	payloads.Cancel(nil)
-	return time.Millisecond, ignore(err) // an unknown outcome is shown by the watch
+	m.unsure = errors.Is(err, ErrUnknown)
+	return time.Millisecond, ignore(err)
+}
+
+// look looks for the first items. If others assign to this session, or the answer to its last transaction was lost,
+// there may be claims that the watch has not shown yet: they are looked for as well, since they take places.
+func (m *member) look(ctx context.Context, most int) (*look, error) {
+	if _, assigns := m.stand(); !m.unsure && (assigns || m.q.update != nil) {
+		return m.q.front(ctx, most)
+	}
+	claims := m.watched()
+	l, err := m.q.front(ctx, most, Range{Begin: claims, End: after(claims)})
+	if err != nil {
+		return nil, err
+	}
+	m.unsure = false
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range l.of[0].Pairs {
+		if id, r, err := m.q.lay.claimOf(p, false); err == nil {
+			m.newLocked(id, r)
+		}
+	}
+	return l, nil
+}
+
+// withdraw has the store know of no place of a session that claims for itself, in the same transaction: the one that
+// assigns may not see the claims for a while, and cannot give it others meanwhile. The function that it returns
+// is called with the outcome.
+func (m *member) withdraw(t *transaction) (told func(Rev, error)) {
+	if _, assigns := m.stand(); !assigns {
+		if w, told := m.change(demand{}, false); told != nil {
+			t.writes = append(t.writes, w)
+			return told
+		}
+	}
+	return func(Rev, error) {}
 }
 
 // deal makes the transaction that gives the first items to takers, and says what each of them gets.
@@ -176,11 +208,20 @@ func (m *member) given(rev Rev, items map[int64][]ready) {
 	defer m.mu.Unlock()
 	for id, of := range items {
 		m.waits[id] = time.Now()
-		for _, r := range of {
-			if rev > m.shown {
-				m.claimedLocked(id, ready{key: r.key, rev: rev, rec: r.rec, together: len(of)})
-			}
+		if d, there := m.places[id]; there && d.rev < rev {
+			m.places[id] = d.given(len(of))
 		}
+		for _, r := range of {
+			m.newLocked(id, ready{key: r.key, rev: rev, rec: r.rec, together: len(of)})
+		}
+	}
+}
+
+// newLocked notes a claim of which this member did not hear by the watch: unless that has shown what came
+// later, and perhaps the end of the claim. It may have shown a part of the transaction.
+func (m *member) newLocked(id int64, r ready) {
+	if r.rev >= m.shown {
+		m.claimedLocked(id, r)
 	}
 }
 
@@ -209,76 +250,7 @@ func (m *member) endedLocked(id int64, k Key, rev Rev) {
 
 func (m *member) arrivedLocked() (n int) {
 	for _, claims := range m.arrived {
-		n += len(claims)
+		n += claims[0].together // those that are not there yet come
 	}
 	return n
-}
-
-// await waits for items that another member assigns, and claims some for itself if it does not.
-func (m *member) await(ctx context.Context) (wait time.Duration, err error) {
-	waiters := m.q.listed()
-	tries := slices.ContainsFunc(waiters, func(w *waiter) bool { return w.try })
-	if tries { // without items they want no place
-		if none, err := m.none(ctx, waiters); none || err != nil {
-			return 0, err
-		}
-	}
-	if told, err := m.tell(ctx, m.need()); told || err != nil {
-		return time.Millisecond, err
-	}
-	m.mu.Lock()
-	took := m.gathering.took
-	m.mu.Unlock()
-	patience := max(slow, 2*took, 2*time.Duration(m.took.Load())) * time.Duration(1+m.waitBefore())
-	switch {
-	case len(waiters) == 0:
-		m.since = time.Time{}
-		return longWait, nil
-	case m.since.IsZero():
-		m.since = time.Now()
-	}
-	left := patience - time.Since(m.since)
-	if left <= 0 {
-		if none, err := m.none(ctx, waiters); none || err != nil {
-			return longWait, err
-		}
-		left = patience - time.Since(m.since) // from when its first item was the first
-	}
-	switch {
-	case left <= 0:
-		m.since = time.Time{}
-		return m.assign(ctx, m.self)
-	case tries:
-		return min(left, slow), nil
-	}
-	return left, nil
-}
-
-// waitBefore is how many older members have places: when the one that assigns does not, they come first.
-func (m *member) waitBefore() (n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for id := range m.places {
-		if rev, there := m.members[id]; there && rev < m.members[m.id] {
-			n++
-		}
-	}
-	return n
-}
-
-// none looks whether nothing is ready, and answers those of waiters that would not wait, if so. Else it
-// notes since when the first item has been that.
-func (m *member) none(ctx context.Context, waiters []*waiter) (bool, error) {
-	look, err := m.q.front(ctx, 1)
-	switch {
-	case err != nil:
-		return false, err
-	case len(look.front) == 0:
-		m.q.nothing(waiters)
-		m.since = time.Time{}
-		return true, nil
-	case look.front[0].key != m.item:
-		m.item, m.since = look.front[0].key, time.Now()
-	}
-	return false, nil
 }

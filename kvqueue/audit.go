@@ -157,7 +157,7 @@ func (a *auditor) readHead(ctx context.Context) error {
 	}
 	a.Revision, a.Floor = s.rev, s.head.floor
 	for _, p := range s.of[2].Pairs {
-		if _, _, err := a.lay.placesIn(p); err != nil {
+		if _, _, err := a.lay.demandIn(p); err != nil {
 			a.Faults = append(a.Faults, err.Error())
 		}
 	}

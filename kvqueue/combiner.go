@@ -24,7 +24,7 @@ type combiner[T any] struct {
 	silent func(since time.Time) error
 
 	mu      sync.Mutex
-	since   time.Time // the last try of the batch that is on its way began
+	since   time.Time // a try began of which nothing was heard yet; zero: there is none
 	waiting []*request[T]
 	busy    bool  // a task does what waits
 	trouble error // with which the store has answered the last try of the batch that is on its way; nil: there was none
@@ -61,15 +61,27 @@ func (c *combiner[T]) do(ctx context.Context, of T) (open bool, err error) {
 	return c.await(ctx, []*request[T]{r})
 }
 
+// tries notes that a try of the batch begins.
+func (c *combiner[T]) tries() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.since.IsZero() {
+		c.since = time.Now()
+	}
+}
+
 // fails notes that a try of the batch has failed, and it is going to be tried again; nil: that it has not. What
 // others bring about is no trouble, nor is an answer that was lost: that says nothing of the store.
 func (c *combiner[T]) fails(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !errors.Is(err, ErrUnknown) { // the store has answered
+		c.since = time.Time{}
+	}
 	if errors.Is(err, ErrConflict) || errors.Is(err, ErrUnknown) || errors.Is(err, errAgain) {
 		err = nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.trouble, c.since = err, time.Now()
+	c.trouble = err
 }
 
 // stop is the error of a caller whose ctx has ended, with that of a store that is in trouble.
@@ -132,7 +144,7 @@ func (c *combiner[T]) next() []*request[T] {
 		c.busy, c.waiting, c.trouble = false, nil, nil
 		return nil
 	}
-	c.trouble, c.since = nil, time.Now()
+	c.trouble, c.since = nil, time.Time{}
 	n := c.take(c.waiting)
 	batch := c.waiting[:n:n]
 	c.waiting = c.waiting[n:]

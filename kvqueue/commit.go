@@ -11,77 +11,6 @@ import (
 	"github.com/ambit-go/ambit/async"
 )
 
-// A Tx is what a caller adds to a transaction: to that with which items are acknowledged, or to one
-// of its own. It may be used while the function lasts that was given to [Queue.Commit] or
-// [Queue.Transact].
-type Tx struct {
-	q      *Queue
-	method string // for errors
-	guards []Guard
-	writes []Write
-	adds   []addition
-	err    error
-}
-
-// An addition is items for another queue.
-type addition struct {
-	to    *Queue
-	items [][]byte
-}
-
-// Put writes a key of the caller's own. Keys with the prefix of the queues are refused.
-func (t *Tx) Put(key, value []byte) {
-	t.own(key)
-	t.writes = append(t.writes, Write{Key: bytes.Clone(key), Value: bytes.Clone(value)})
-}
-
-// Delete deletes a key of the caller's own.
-func (t *Tx) Delete(key []byte) {
-	t.own(key)
-	t.writes = append(t.writes, Write{Key: bytes.Clone(key), Delete: true})
-}
-
-// If has the transaction done only if the guard holds; otherwise Commit returns
-// [ErrConflict], and the items are as they were.
-func (t *Tx) If(g Guard) {
-	g.Key, g.End, g.Value = bytes.Clone(g.Key), bytes.Clone(g.End), bytes.Clone(g.Value)
-	if g.End != nil && g.Is != Absent {
-		t.fail(invalid("Tx.If", "of a range it can only be demanded that no key of it exists, by Absent"))
-	}
-	t.guards = append(t.guards, g)
-}
-
-// Enqueue adds items at the end of a queue in the same store, which may be this one.
-func (t *Tx) Enqueue(to *Queue, items ...[]byte) {
-	switch {
-	case to == nil:
-		t.fail(invalid("Tx.Enqueue", "the queue is nil"))
-	case to.kv != t.q.kv:
-		t.fail(invalid("Tx.Enqueue", "%q is in another store, and no transaction spans two", to.name))
-	default:
-		a := addition{to, make([][]byte, len(items))}
-		for i, item := range items {
-			a.items[i] = bytes.Clone(item)
-		}
-		t.adds = append(t.adds, a)
-	}
-}
-
-func (t *Tx) own(key []byte) {
-	if slices.ContainsFunc(t.writes, func(w Write) bool { return bytes.Equal(w.Key, key) }) {
-		t.fail(invalid("Tx", "the key %q is written twice: a transaction has one value for it", key))
-	}
-	if root := escape(t.q.set.prefix) + "/"; bytes.HasPrefix(key, []byte(root)) {
-		t.fail(invalid("Tx", "the key %q belongs to the queues, which are under %q", key, root))
-	}
-}
-
-func (t *Tx) fail(err error) {
-	if t.err == nil {
-		t.err = err
-	}
-}
-
 // Commit acknowledges items and does what f asks for, in one transaction: what came of the
 // items is in the store exactly once, however often they are tried. f is called once, and
 // must not keep its argument.
@@ -100,7 +29,7 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 	if err != nil {
 		return err
 	}
-	if items, err = outcomes(ctx, items, func(verdict) bool { return false }); err != nil {
+	if items, _, err = outcomes(ctx, items, func(verdict) bool { return false }); err != nil {
 		return err
 	}
 	claims, err := begin(items, settlement{verdict: done})
@@ -112,7 +41,7 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 		finish(claims, held)
 		return err
 	}
-	err = l.commit(ctx, claims, tx)
+	gone, err := l.commit(ctx, claims, tx)
 	switch {
 	case err == nil:
 		finish(claims, settled)
@@ -121,7 +50,14 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 	case errors.Is(err, ErrLost):
 		l.loseAll(claims, err)
 	case errors.Is(err, ErrSettled):
-		finish(claims, settled)
+		for _, c := range gone {
+			if c.unsure && !errors.Is(err, ErrUnknown) {
+				l.endBefore(settlement{claim: c})
+			} else {
+				c.finish(settled)
+			}
+		}
+		finish(slices.DeleteFunc(claims, func(c *claim) bool { return slices.Contains(gone, c) }), held)
 	default:
 		for _, c := range claims {
 			if errors.Is(err, ErrUnknown) {
@@ -150,90 +86,45 @@ func (q *Queue) sessionOf(claims []*claim) (*session, error) {
 	return l, nil
 }
 
-// collect calls f, and returns what it wants. It refuses what does not fit into a transaction
-// beside so many guards and writes.
-func (q *Queue) collect(method string, f func(tx *Tx), guards, writes int) (*Tx, error) {
-	tx := &Tx{q: q, method: method}
-	if f != nil {
-		f(tx)
-	}
-	if tx.err != nil {
-		return nil, tx.err
-	}
-	return tx, tx.fits(guards+len(tx.guards), writes+len(tx.writes))
-}
-
-func (t *Tx) tellAdded() {
-	for _, a := range t.adds {
-		a.to.tell(Report{Kind: Enqueued, Items: len(a.items)})
-	}
-}
-
-func (t *Tx) fits(guards, writes int) error {
-	limits, size := t.q.limits, 0
-	for _, w := range t.writes {
-		size += len(w.Key) + len(w.Value)
-	}
-	to := map[*Queue]bool{}
-	for _, a := range t.adds {
-		if !to[a.to] { // its floor, and its bell
-			to[a.to], guards, writes = true, guards+1, writes+1
-		}
-		writes += 2 * len(a.items)
-		for _, item := range a.items {
-			size += len(item) + 2*len(a.to.lay.root) + 64
-		}
-	}
-	switch {
-	case guards > limits.Guards:
-		return invalid(t.method, "it has %d guards with those of the queues, and a transaction holds %d", guards, limits.Guards)
-	case writes > limits.Writes:
-		return invalid(t.method, "it has %d writes with those of the queues, and a transaction holds %d", writes, limits.Writes)
-	case size > limits.Bytes*2/3:
-		return invalid(t.method, "it has %d bytes, and a transaction holds %d", size, limits.Bytes*2/3)
-	}
-	return nil
-}
-
 // commit does the transaction of claims and tx, and tries again while it is refused for a
-// reason of the queues' own.
-func (l *session) commit(ctx context.Context, claims []*claim, tx *Tx) error {
+// reason of the queues' own. With [ErrSettled] it returns the claims that have ended.
+func (l *session) commit(ctx context.Context, claims []*claim, tx *Tx) (gone []*claim, err error) {
 	producer, unknown := random(), false
 	pause := async.Jitter(0.5, async.Backoff(5*time.Millisecond, time.Second))
 	for try := 1; ; try++ {
+		asked := time.Now()
 		if err := l.err(); err != nil {
-			return unsure(unknown, err)
+			return nil, unsure(unknown, err)
 		}
 		t, err := l.plan(ctx, claims, tx, producer)
 		if err == nil {
 			err = l.commitEnd(ctx, t)
 		}
 		if err == nil {
-			return nil
+			return nil, nil
 		}
 		full, before := errors.Is(err, ErrNoSpace), unknown
 		unknown = unknown || errors.Is(err, ErrUnknown)
 		if errors.Is(err, ErrConflict) || errors.Is(err, ErrUnknown) {
-			var gone bool
 			gone, err = l.ended(ctx, claims, tx.guards)
-			switch {
-			case gone && err == nil && unknown && slices.ContainsFunc(claims, func(c *claim) bool { return c.unsure }):
-				return fmt.Errorf("%w: %w: by this Commit, or by an earlier call whose answer was lost", ErrUnknown, ErrSettled)
-			case gone && err == nil && unknown:
-				return nil
-			case gone && err == nil:
-				return fmt.Errorf("%w: by an earlier Commit", ErrSettled)
+			switch whole := unknown && len(gone) == len(claims); {
+			case whole && slices.ContainsFunc(claims, func(c *claim) bool { return c.unsure }):
+				return gone, fmt.Errorf("%w: %w: by this Commit, or by an earlier call whose answer was lost", ErrUnknown, ErrSettled)
+			case whole:
+				return nil, nil
+			case len(gone) > 0: // this Commit would have ended all of them
+				return gone, fmt.Errorf("%w: by an earlier call whose answer was lost", ErrSettled)
 			case full && err == nil:
-				return unsure(before, ErrNoSpace) // and by this try nothing was done
+				return nil, unsure(before, ErrNoSpace) // and by this try nothing was done
 			}
-		} else if !unknown {
-			return err
+		} else if !unknown && ctx.Err() == nil {
+			return nil, err
 		}
 		if err != nil && (errors.Is(err, ErrLost) || errors.Is(err, ErrConflict)) {
-			return unsure(unknown, err)
+			return nil, unsure(unknown, err)
 		}
 		if async.Sleep(ctx, pause(try)) != nil {
-			return unsure(unknown, inTrouble(stop(ctx), ignore(err)))
+			return nil, unsure(unknown, l.q.saysSince(ctx, err, asked))
 		}
 	}
 }
@@ -248,47 +139,44 @@ func (l *session) plan(ctx context.Context, claims []*claim, tx *Tx, producer ui
 	return t, t.add(ctx, tx, producer)
 }
 
-// add adds the items of a Tx to their queues.
-func (t *transaction) add(ctx context.Context, tx *Tx, producer uint64) error {
-	var n uint32
-	rung := map[*Queue]bool{}
-	for _, a := range tx.adds {
-		s, err := a.to.read(ctx)
-		if err != nil {
-			return err
-		}
-		if !rung[a.to] {
-			rung[a.to] = true
-			t.guards = append(t.guards, a.to.lay.floorAtMost(s.now()))
-			t.writes = append(t.writes, Write{Key: append(a.to.lay.all("n"), 'c')})
-		}
-		for _, item := range a.items {
-			k := newKey(s.now(), producer, n)
-			n++
-			t.writes = append(t.writes, Write{Key: a.to.lay.data(k), Value: item},
-				Write{Key: a.to.lay.ready(k), Value: record{size: uint64(len(item))}.encode()})
+// ended looks why a transaction was refused, or what has become of it. It returns those of
+// the claims that have ended. If none has, the error is [ErrConflict] if a guard of the caller's does not hold,
+// and a [*LostError] if the session has ended.
+func (l *session) ended(ctx context.Context, claims []*claim, guards []Guard) (gone []*claim, err error) {
+	results, err := l.readClaims(ctx, claims, guarded(guards)...)
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range claims {
+		if !c.isIn(results[i]) {
+			gone = append(gone, c)
 		}
 	}
-	return nil
+	if len(gone) > 0 {
+		return gone, nil
+	}
+	return nil, allHold(guards, results[len(claims):])
 }
 
-// ended looks why a transaction was refused, or what has become of it. It reports whether
-// the claims have ended, and a [*LostError] if that was not by the transaction, or
-// [ErrConflict] if a guard of the caller's does not hold.
-func (l *session) ended(ctx context.Context, claims []*claim, guards []Guard) (bool, error) {
-	ranges := []Range{{Begin: l.q.lay.session("l", l.id)}, {Begin: l.q.lay.claim(l.id, claims[0].key)}}
-	results, _, err := l.q.kv.Read(ctx, append(ranges, guarded(guards)...)...)
-	switch {
-	case err != nil:
-		return false, err
-	case len(results[0].Pairs) == 0:
-		l.end("the store has ended the session", nil)
-		return true, l.err()
-	case len(results[1].Pairs) == 0 || results[1].Pairs[0].Rev != claims[0].fence:
-		return true, nil
+// readClaims reads claims, and more at the same revision. It ends a session that the store has ended.
+func (l *session) readClaims(ctx context.Context, claims []*claim, more ...Range) ([]Result, error) {
+	ranges := []Range{{Begin: l.q.lay.session("l", l.id)}}
+	for _, c := range claims {
+		ranges = append(ranges, Range{Begin: l.q.lay.claim(l.id, c.key)})
 	}
-	return false, allHold(guards, results[2:])
+	results, _, err := l.q.kv.Read(ctx, append(ranges, more...)...)
+	if err != nil {
+		return nil, err
+	}
+	if len(results[0].Pairs) == 0 {
+		l.end("the store has ended the session", nil)
+		return nil, l.err()
+	}
+	return results[1:], nil
 }
+
+// isIn reports whether the claim is in the store, by what was read of it.
+func (c *claim) isIn(r Result) bool { return len(r.Pairs) > 0 && r.Pairs[0].Rev == c.fence }
 
 // guarded is what is to be read to know whether guards hold, which allHold says.
 func guarded(guards []Guard) (ranges []Range) {

@@ -127,10 +127,11 @@ func (q *Queue) appendBatch(ctx context.Context, batch []*request[*appending]) {
 const patience = 30 * time.Second
 
 func (q *Queue) appendAll(ctx context.Context, batch []*request[*appending]) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errTooLong)
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, tooLong(patience))
 	defer cancel()
 	pause := async.Jitter(0.5, async.Backoff(10*time.Millisecond, time.Second))
 	for try := 1; ; try++ {
+		q.enqueues.tries()
 		l, err := q.alive(ctx)
 		if err == nil {
 			err = l.append(ctx, batch)
@@ -149,8 +150,12 @@ var (
 	// errAgain says that nothing was added, and another try may do better.
 	errAgain   = errors.New("kvqueue: try again")
 	errRefused = fmt.Errorf("%w: one of the caller's", ErrConflict)
-	errTooLong = fmt.Errorf("kvqueue: the store did not answer for %v", patience)
 )
+
+// tooLong is the error of a transaction that was tried for that long, whatever the store has answered.
+func tooLong(d time.Duration) error {
+	return fmt.Errorf("kvqueue: the store has not done the transaction in %v", d)
+}
 
 // again reports whether a call that failed so may be made again: nothing was written.
 func again(err error) bool {
@@ -173,6 +178,7 @@ func (l *session) append(ctx context.Context, batch []*request[*appending]) erro
 	var full error // the store has refused it for good, or done it
 	pause := async.Jitter(0.5, async.Backoff(5*time.Millisecond, time.Second))
 	for try := 1; ; try++ {
+		q.enqueues.tries()
 		s, err := q.read(ctx, append([]Range{{Begin: bell}}, guarded(guards)...)...)
 		switch {
 		case err != nil && (!unknown || ctx.Err() != nil):

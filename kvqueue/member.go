@@ -24,19 +24,19 @@ type member struct {
 	values    map[Key][]byte // payloads that were read while their items were being claimed
 	item      Key            // the first item when the queue was looked at last, though another assigns
 	since     time.Time      // since when it was the first, and somebody here waits for an item
+	unsure    bool           // the answer to the last transaction that claims items was lost
 
 	mu      sync.Mutex
 	listed  bool                  // what follows stood at some time; before, nothing is known
 	members map[int64]Rev         // the sessions that claim and live, and since when they do
-	places  map[int64]int         // how many claims each of them wants to have, so far as it has said
+	places  map[int64]demand      // what each of them wants to have, so far as it has said
 	waits   map[int64]time.Time   // since when each of them wants more, or was given something last
 	claims  map[int64]map[Key]Rev // of each session, so far as this member watches; and the revision of each
 	all     bool                  // claims has those of all sessions, and not only of this
 	at      Rev                   // when claims was listed last
 	shown   Rev                   // each claim of this revision or before was shown, or is being shown
 	arrived map[Rev][]ready       // claims of this session that are to be handed over, by transaction
-	told    int                   // how many places of this session the store knows; -1: that is not known
-	toldAt  Rev                   // since when, so far as that is known
+	told    demand                // what the store knows of this session; -1 places: that is not known
 	telling bool                  // a transaction that changes this is on its way
 	carried carried
 }
@@ -51,7 +51,7 @@ func (q *Queue) serveWaiters(ctx context.Context) error {
 	m := l.member
 	if m == nil {
 		m = &member{session: l, bell: make(chan struct{}, 1), over: make(chan struct{}), values: map[Key][]byte{},
-			members: map[int64]Rev{}, places: map[int64]int{}, waits: map[int64]time.Time{}, claims: map[int64]map[Key]Rev{}, arrived: map[Rev][]ready{}}
+			members: map[int64]Rev{}, places: map[int64]demand{}, waits: map[int64]time.Time{}, claims: map[int64]map[Key]Rev{}, arrived: map[Rev][]ready{}}
 		l.member, l.claimed = m, true
 		if q.closed || q.group.Go(m.work, async.Name("kvqueue: claim items of "+q.name)) != nil {
 			l.member, err = nil, ErrClosed
@@ -192,7 +192,7 @@ func (m *member) step(ctx context.Context) (wait time.Duration, err error) {
 		return m.claimAlone(ctx)
 	case assigns:
 		m.gather(ctx)
-		if told, err := m.tell(ctx, 0); told || err != nil { // nobody else assigns to this session
+		if told, err := m.tell(ctx, demand{}); told || err != nil { // nobody else assigns to this session
 			return time.Millisecond, err
 		}
 		return m.assign(ctx, m.takers)

@@ -59,6 +59,9 @@ type counts struct {
 func (q *Queue) tell(r Report) {
 	q.counts.kinds[r.Kind].Add(int64(r.Items))
 	if q.set.observe != nil {
+		if r.Kind != StoreFailed { // whatever else is told, the store has answered
+			defer q.trouble.observes()()
+		}
 		q.guard("Observe", func() { q.set.observe(r) })
 	}
 }

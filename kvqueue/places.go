@@ -10,21 +10,42 @@ import (
 // This file keeps the number of places of a session in the store, which is what another that assigns
 // knows of its wants.
 
+// A demand is how many places a session has. A call that gets fewer items than it would take is served, so
+// that its other places are none any more, before the store knows of that.
+type demand struct {
+	places int
+	batch  int // how many items each of the calls that wait would take; if that differs, the least of it
+	rev    Rev // since when this is so
+}
+
+// given is what is left of a demand after so many items were given to the session in one transaction.
+func (d demand) given(items int) demand {
+	if d.batch > 1 {
+		d.places -= (d.batch - items%d.batch) % d.batch
+	}
+	return d
+}
+
 // need is how many places this session is to have: those of the items that are worked on, or wait for
-// their [RetryDelay], and those that are waited for.
-func (m *member) need() int {
-	wanted := m.q.wanted()
+// their [RetryDelay], and those that are waited for. If nobody waits it is to have no more than it has:
+// nothing would come of them.
+func (m *member) need() demand {
+	wanted, batch := m.q.wanted()
 	m.session.mu.Lock()
 	delayed := len(m.session.delayed)
 	m.session.mu.Unlock()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return max(0, int(m.session.held.Load())) + delayed + max(wanted, m.arrivedLocked())
+	d := demand{max(0, int(m.session.held.Load())) + delayed + max(wanted, m.arrivedLocked()), batch, 0}
+	if wanted == 0 && m.told.places >= 0 {
+		d.places, d.batch = min(d.places, m.told.places), m.told.batch
+	}
+	return d
 }
 
 // tell has the store know how many places this session has, and reports whether it did not know.
-func (m *member) tell(ctx context.Context, places int) (did bool, err error) {
-	w, told := m.change(places, false)
+func (m *member) tell(ctx context.Context, d demand) (did bool, err error) {
+	w, told := m.change(d, false)
 	if told == nil {
 		return false, nil
 	}
@@ -35,16 +56,17 @@ func (m *member) tell(ctx context.Context, places int) (did bool, err error) {
 
 // change returns the write that changes how many places the store knows, and what to call with its
 // outcome; none if there is nothing to change, or another changes it.
-func (m *member) change(places int, lower bool) (w Write, told func(rev Rev, err error)) {
+func (m *member) change(d demand, lower bool) (w Write, told func(rev Rev, err error)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.telling || m.told == places || lower && (m.told < places || m.closing.Load()) {
+	same := m.told.places == d.places && (m.told.batch == d.batch || d.places == 0 || lower)
+	if m.telling || same || lower && (m.told.places < d.places || m.closing.Load()) {
 		return w, nil
 	}
 	m.telling = true
-	w = Write{Key: m.q.lay.session("r", m.id), Delete: places == 0}
-	if places > 0 {
-		w.Value, w.Session = binary.AppendUvarint(nil, uint64(places)), m.s
+	w = Write{Key: m.q.lay.session("r", m.id), Delete: d.places == 0}
+	if d.places > 0 {
+		w.Value, w.Session = binary.AppendUvarint(binary.AppendUvarint(nil, uint64(d.places)), uint64(d.batch)), m.s
 	}
 	return w, func(rev Rev, err error) {
 		m.mu.Lock()
@@ -52,9 +74,10 @@ func (m *member) change(places int, lower bool) (w Write, told func(rev Rev, err
 		m.telling = false
 		switch {
 		case err == nil:
-			m.toldLocked(places, rev)
+			d.rev = rev
+			m.toldLocked(d)
 		case errors.Is(err, ErrUnknown):
-			m.told = -1
+			m.told.places = -1
 		}
 		if err == nil {
 			m.wake()
@@ -62,11 +85,11 @@ func (m *member) change(places int, lower bool) (w Write, told func(rev Rev, err
 	}
 }
 
-// toldLocked notes how many places of this session the store knows since a revision. It may be by a
+// toldLocked notes what the store knows of this session. It may be by a
 // transaction whose answer was lost, and that was done late.
-func (m *member) toldLocked(places int, since Rev) {
-	if since > m.toldAt {
-		m.told, m.toldAt = places, since
+func (m *member) toldLocked(d demand) {
+	if d.rev > m.told.rev {
+		m.told = d
 	}
 }
 

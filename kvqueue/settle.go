@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
-
-	"github.com/ambit-go/ambit/async"
 )
 
 // A verdict is what becomes of an item.
@@ -55,7 +52,7 @@ func (q *Queue) Nack(ctx context.Context, why error, items ...Item) error {
 // settleNow settles items that nobody has settled, or is settling.
 func settleNow(ctx context.Context, items []Item, v verdict, why error) error {
 	given := len(items) > 0
-	items, err := outcomes(ctx, items, func(earlier verdict) bool { return earlier == v })
+	items, before, err := outcomes(ctx, items, func(earlier verdict) bool { return earlier == v })
 	if err != nil || given && len(items) == 0 {
 		return err
 	}
@@ -69,7 +66,10 @@ func settleNow(ctx context.Context, items []Item, v verdict, why error) error {
 		all[i] = as
 		all[i].claim = c
 	}
-	return settleClaims(ctx, all)
+	if err = settleClaims(ctx, all); errors.Is(err, ErrUnknown) {
+		leaveAll(before) // the next call asks for these again
+	}
+	return err
 }
 
 // begin gives all claims of items to the caller to settle so, or none. An item that is there
@@ -102,9 +102,10 @@ func finish(claims []*claim, to claimState) {
 }
 
 // settleAll settles, at the end of their scope, those of items that nobody has settled or
-// is settling, and reports whether there were any.
+// is settling, and reports whether there were any. It waits for calls that are on their way.
 // It calls begun when they are its own to settle.
 func settleAll(ctx context.Context, items []Item, v verdict, why error, begun func()) (left bool, err error) {
+	_ = awaitLeft(ctx, items) // if ctx ends, what is on its way goes on so
 	all, lost := beginAll(items, v, why)
 	begun()
 	if err := settleClaims(ctx, all); err != nil {
@@ -155,9 +156,7 @@ func settleClaims(ctx context.Context, all []settlement) (err error) {
 	}
 	if errors.Is(err, ErrUnknown) {
 		for _, s := range requests {
-			for _, r := range s {
-				r.of.claim.leave(r)
-			}
+			leaveAll(s)
 		}
 	}
 	return err
@@ -191,198 +190,4 @@ func reason(err error) (text string) {
 	}()
 	text = err.Error()
 	return strings.ToValidUTF8(text[:min(len(text), 1024)], "")
-}
-
-// takeSettlements is how many of them one transaction holds.
-func (q *Queue) takeSettlements(requests []*request[settlement]) int {
-	return min(len(requests), q.maxItems)
-}
-
-// settleBatch settles claims of several calls in one transaction, and tries again what the
-// others of the batch have spoilt.
-func (l *session) settleBatch(ctx context.Context, batch []*request[settlement]) {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.q.set.ttl, errTooLong)
-	defer cancel()
-	pause := async.Jitter(0.5, async.Backoff(10*time.Millisecond, time.Second))
-	batch = l.later(batch)
-	unknown := false
-	for try := 1; len(batch) > 0; try++ {
-		err := l.err()
-		if err == nil {
-			if err = l.settle(ctx, batch); err == nil {
-				l.settled(batch, nil)
-				return
-			}
-		}
-		full, before := errors.Is(err, ErrNoSpace), unknown
-		unknown = unknown || errors.Is(err, ErrUnknown)
-		switch {
-		case errors.Is(err, ErrLost):
-			l.settled(batch, unsure(unknown, err))
-			return
-		case errors.Is(err, ErrConflict), errors.Is(err, ErrUnknown):
-			batch, err = l.sift(ctx, batch, unknown)
-		}
-		if full && err == nil {
-			err, unknown = unsure(before, ErrNoSpace), before // what is left was not done by this try
-		}
-		l.settles.fails(err)
-		switch {
-		case full && errors.Is(err, ErrNoSpace):
-			if batch = l.thatFree(batch, err); batch == nil {
-				return
-			}
-		case (err != nil || try > 1) && async.Sleep(ctx, pause(try)) != nil:
-			if err == nil {
-				err = context.Cause(ctx)
-			}
-			l.unsettled(batch, unsure(unknown, err))
-			return
-		}
-	}
-}
-
-// thatFree leaves those of a batch that make room: on a full store nothing else can be done.
-// If all of them do, and were refused, there is nothing to be done.
-func (l *session) thatFree(batch []*request[settlement], err error) (left []*request[settlement]) {
-	var others []*request[settlement]
-	for _, r := range batch {
-		if r.of.verdict == done {
-			left = append(left, r)
-		} else {
-			others = append(others, r)
-		}
-	}
-	if len(others) == 0 {
-		left, others = nil, batch
-	}
-	l.unsettled(others, err)
-	return left
-}
-
-// settled answers those whose claims are no more.
-func (l *session) settled(batch []*request[settlement], err error) {
-	if err != nil {
-		claims := make([]*claim, len(batch))
-		for i, r := range batch {
-			claims[i] = r.of.claim
-		}
-		l.loseAll(claims, err)
-	}
-	for _, r := range batch {
-		if err == nil {
-			r.of.claim.finish(settled)
-			l.q.tell(l.reportOf(r.of))
-		}
-		r.answer(err)
-	}
-}
-
-// settledBefore answers one whose claim was settled by an earlier call whose answer was lost.
-func (l *session) settledBefore(r *request[settlement]) {
-	as := r.of
-	as.verdict = as.claim.as
-	as.claim.finish(settled)
-	l.q.tell(l.reportOf(as))
-	if as.verdict == r.of.verdict || r.of.last {
-		r.answer(nil)
-	} else {
-		r.answer(fmt.Errorf("%w: by an earlier call whose answer was lost: %v", ErrSettled, as.claim.key))
-	}
-}
-
-// settledByOneOf answers one whose claim was settled by this call or by an earlier one with another verdict: the answers of
-// both were lost.
-func (l *session) settledByOneOf(r *request[settlement]) {
-	r.of.claim.finish(settled)
-	r.answer(fmt.Errorf("%w: %w: by this call, or by an earlier one whose answer was lost: %v", ErrUnknown, ErrSettled, r.of.claim.key))
-}
-
-// unsettled answers those whose claims are as they were. Those that nobody would settle
-// after this are tried again.
-func (l *session) unsettled(batch []*request[settlement], err error) {
-	for _, r := range batch {
-		if errors.Is(err, ErrUnknown) {
-			r.of.claim.doubt(r.of.verdict)
-		}
-		if r.of.last {
-			l.add(r.of, time.Second)
-		} else {
-			r.of.claim.finish(held)
-		}
-		r.answer(err)
-	}
-}
-
-// settle does a batch in one transaction.
-func (l *session) settle(ctx context.Context, batch []*request[settlement]) error {
-	t := transaction{q: l.q, guards: []Guard{l.lives()}}
-	lowest := uint64(0)
-	for _, r := range batch {
-		s, c := r.of, r.of.claim
-		t.claimed(l.id, c.key, c.fence)
-		switch {
-		case s.verdict == done:
-			t.gone(c.key)
-		case s.dies():
-			rec := c.rec
-			rec.failures++
-			t.buried(c.key, rec, s.why)
-		default:
-			rec := c.rec
-			if s.verdict == failed {
-				rec.failures++
-			}
-			t.back(c.key, rec)
-			if h := c.key.hint(); lowest == 0 || h < lowest {
-				lowest = h
-			}
-		}
-	}
-	if lowest > 0 {
-		s, err := l.q.read(ctx)
-		if err != nil {
-			return err
-		}
-		t.lower(s.head, lowest)
-		t.writes = append(t.writes, l.ring())
-	}
-	begin := time.Now()
-	err := l.commitEnd(ctx, &t)
-	l.took.Store(int64(time.Since(begin)))
-	return err
-}
-
-// sift looks what has become of the claims of a batch that was refused, or whose answer was
-// lost. Those that are gone were settled if they may have been, or else were taken away.
-// It returns those that are claimed still.
-func (l *session) sift(ctx context.Context, batch []*request[settlement], unknown bool) (left []*request[settlement], err error) {
-	ranges := []Range{{Begin: l.q.lay.session("l", l.id)}}
-	for _, r := range batch {
-		ranges = append(ranges, Range{Begin: l.q.lay.claim(l.id, r.of.claim.key)})
-	}
-	results, _, err := l.q.kv.Read(ctx, ranges...)
-	switch {
-	case err != nil:
-		return batch, err
-	case len(results[0].Pairs) == 0:
-		l.end("the store has ended the session", nil)
-		return batch, nil
-	}
-	for i, r := range batch {
-		pairs := results[i+1].Pairs
-		switch {
-		case len(pairs) > 0 && pairs[0].Rev == r.of.claim.fence:
-			left = append(left, r)
-		case unknown && r.of.claim.unsure && r.of.claim.as != r.of.verdict && !r.of.last:
-			l.settledByOneOf(r)
-		case unknown:
-			l.settled(batch[i:i+1], nil)
-		case r.of.claim.unsure:
-			l.settledBefore(r)
-		default:
-			l.settled(batch[i:i+1], &LostError{Queue: l.q.name, Reason: "somebody has taken the claim away"})
-		}
-	}
-	return left, nil
 }

@@ -2,6 +2,7 @@ package kvqueue
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -18,10 +19,12 @@ func (m *member) claimAlone(ctx context.Context) (wait time.Duration, err error)
 		return longWait, nil
 	}
 	waiters, want := m.q.listed(), takers[0].want
-	look, err := m.q.front(ctx, want)
+	look, err := m.look(ctx, want)
 	switch {
 	case err != nil:
 		return 0, err
+	case len(m.self()) == 0: // there were claims that had not been shown
+		return 0, nil
 	case len(look.front) == 0: // the bell rings when there may be one
 		m.q.nothing(waiters)
 		return longWait, nil
@@ -52,6 +55,7 @@ func (m *member) claimAlone(ctx context.Context) (wait time.Duration, err error)
 	m.answerCarried(along, err)
 	if err != nil {
 		payloads.Cancel(nil)
+		m.unsure = errors.Is(err, ErrUnknown)
 		return 0, ignore(err)
 	}
 	m.given(rev, map[int64][]ready{m.id: mine})

@@ -119,29 +119,31 @@ func (m *member) see(ctx context.Context, e Event) {
 }
 
 func (m *member) seePlaces(e Event) {
-	id, places, err := m.q.lay.placesIn(e.Pair)
+	id, d, err := m.q.lay.demandIn(e.Pair)
 	if err != nil && !e.Deleted {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.places[id] = places; e.Deleted {
+	if m.places[id] = d; e.Deleted {
 		delete(m.places, id)
+		d = demand{rev: e.Rev}
 	}
 	if id == m.id {
-		m.toldLocked(m.places[id], e.Rev)
+		m.toldLocked(d)
 	}
 	m.wake()
 }
 
-// placesIn returns how many places a session has, as the store shows it.
-func (l layout) placesIn(p Pair) (id int64, places int, err error) {
+// demandIn returns the demand of a session, as the store shows it.
+func (l layout) demandIn(p Pair) (id int64, d demand, err error) {
 	id, ok := l.sessionIn("r", p.Key)
-	n, size := binary.Uvarint(p.Value)
+	places, size := binary.Uvarint(p.Value)
 	if !ok || size <= 0 {
-		err = fmt.Errorf("kvqueue: the store holds a request that this package did not write: %q: %x", p.Key, p.Value)
+		return id, d, fmt.Errorf("kvqueue: the store holds a request that this package did not write: %q: %x", p.Key, p.Value)
 	}
-	return id, int(min(n, 1_000_000)), err
+	batch, _ := binary.Uvarint(p.Value[size:])
+	return id, demand{int(min(places, 1_000_000)), int(min(batch, 1_000_000)), p.Rev}, nil
 }
 
 // seeClaim takes in that something was claimed, or a claim has ended.
@@ -242,14 +244,16 @@ func (m *member) listPlaces(r Result, at Rev) {
 	defer m.mu.Unlock()
 	clear(m.places)
 	for _, p := range r.Pairs {
-		if id, places, err := m.q.lay.placesIn(p); err == nil {
-			m.places[id] = places
+		if id, d, err := m.q.lay.demandIn(p); err == nil {
+			m.places[id] = d
 		}
 	}
 	if at < m.shown { // an older state of the store was restored
-		m.toldAt = 0
+		m.told.rev = 0
 	}
-	m.toldLocked(m.places[m.id], at)
+	own := m.places[m.id]
+	own.rev = at
+	m.toldLocked(own)
 }
 
 // listClaims takes in what is claimed at a revision: what is not there and was claimed before has

@@ -7,12 +7,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/kvqueue"
 )
 
@@ -87,19 +85,6 @@ func (f *fixture) length(q *kvqueue.Queue, want kvqueue.Length) {
 	n, err := q.Len(f.ctx)
 	require.NoError(f, err)
 	assert.Equal(f, want, n)
-}
-
-// claimed waits until n items are claimed: one that came for nobody is given back.
-func (f *fixture) claimed(q *kvqueue.Queue, n int) {
-	f.Helper()
-	for {
-		length, err := q.Len(f.ctx)
-		require.NoError(f, err)
-		if length.Claimed == n {
-			return
-		}
-		require.NoError(f, async.Sleep(f.ctx, time.Millisecond))
-	}
 }
 
 var errBoom = errors.New("boom")

@@ -20,7 +20,7 @@ func failedGoesBack(f *fixture) {
 	err := q.Do(f.ctx, 1, func(_ context.Context, items []kvqueue.Item) error {
 		first = items[0]
 		f.enqueue(q, "d")
-		f.claimed(q, 1) // an item that came for nobody is on its way back
+		f.length(q, kvqueue.Length{Ready: 3, Claimed: 1})
 		assert.Equal(f, []string{"b"}, f.takes(other, 1), "the next is free meanwhile")
 		return errBoom
 	})

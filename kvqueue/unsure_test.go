@@ -1,0 +1,170 @@
+package kvqueue_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/kvqueue"
+)
+
+// within calls f with a ctx that ends after a second.
+func within(ctx context.Context, f func(ctx context.Context) error) error {
+	ctx, stop := context.WithTimeout(ctx, time.Second)
+	defer stop()
+	return f(ctx)
+}
+
+// A Commit was done and its answer lost. One that follows, of that item and of another, is refused, and the other item
+// stays claimed.
+func TestACommitOfAnItemThatIsGoneLeavesTheOthersClaimed(t *testing.T) {
+	for name, order := range map[string][]int{"it is the first": {1, 0}, "it is the last": {0, 1}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				net := newCut(newStore(t))
+				q := open(t, net, "q", kvqueue.TTL(time.Hour))
+				_, err := q.Enqueue(t.Context(), []byte("a"), []byte("b"))
+				require.NoError(t, err)
+				require.NoError(t, q.Do(t.Context(), 2, func(ctx context.Context, items []kvqueue.Item) error {
+					net.intercept(func([]kvqueue.Guard, []kvqueue.Write) error { net.off(); return nil })
+					assert.ErrorIs(t, within(ctx, func(ctx context.Context) error { return q.Commit(ctx, items[1:], nil) }), kvqueue.ErrUnknown)
+					net.intercept(nil)
+					net.on()
+					both := []kvqueue.Item{items[order[0]], items[order[1]]}
+					err := within(ctx, func(ctx context.Context) error { return q.Commit(ctx, both, nil) })
+					assert.ErrorIs(t, err, kvqueue.ErrSettled)
+					assert.NotErrorIs(t, err, kvqueue.ErrUnknown)
+					assert.ErrorIs(t, items[1].Err(), kvqueue.ErrSettled)
+					assert.NoError(t, items[0].Err())
+					assert.NoError(t, q.Commit(ctx, items[:1], nil))
+					return nil
+				}))
+				n, err := q.Len(t.Context())
+				require.NoError(t, err)
+				assert.Zero(t, n)
+			})
+		})
+	}
+}
+
+// The handler has returned while its Ack is on its way. Do waits for what comes of that.
+func TestDoWaitsForAnAckThatIsOnItsWay(t *testing.T) {
+	for name, c := range map[string]struct {
+		after func(net *cut)
+		want  error
+	}{
+		"it is done":   {func(net *cut) { net.intercept(nil) }, nil},
+		"it is denied": {func(net *cut) { refuseOnce(net) }, nil},
+		"it is lost":   {func(net *cut) { net.endSession() }, kvqueue.ErrLost},
+	} {
+		for _, take := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					net := newCut(newStore(t))
+					q := open(t, net, "q", kvqueue.TTL(time.Minute))
+					_, err := q.Enqueue(t.Context(), []byte("a"))
+					require.NoError(t, err)
+					ack := func(ctx context.Context, items []kvqueue.Item) error {
+						net.intercept(func([]kvqueue.Guard, []kvqueue.Write) error { return kvqueue.ErrUnknown })
+						err := within(ctx, func(ctx context.Context) error { return q.Ack(ctx, items...) })
+						assert.ErrorIs(t, err, kvqueue.ErrUnknown)
+						time.AfterFunc(time.Second, func() { c.after(net) })
+						return nil
+					}
+					begin := time.Now()
+					if take {
+						err = async.Scope(t.Context(), func(ctx context.Context) error {
+							items, err := q.Take(ctx, 1)
+							require.NoError(t, err)
+							return ack(ctx, items)
+						})
+					} else {
+						err = q.Do(t.Context(), 1, ack)
+					}
+					if assert.ErrorIs(t, err, c.want); c.want == nil {
+						n, err := q.Len(t.Context())
+						require.NoError(t, err)
+						assert.Zero(t, n)
+					}
+					assert.GreaterOrEqual(t, time.Since(begin), 2*time.Second)
+					net.intercept(nil)
+				})
+			})
+		}
+	}
+}
+
+// refuseOnce has the next transaction refused, for a reason that is no conflict.
+func refuseOnce(net *cut) {
+	net.intercept(func([]kvqueue.Guard, []kvqueue.Write) error {
+		net.intercept(nil)
+		return errors.New("not now")
+	})
+}
+
+// An Ack of more items than a transaction holds was done in part, and of the rest it is not known. It is called again
+// until it is done.
+func TestAnAckOfManyIsRepeated(t *testing.T) {
+	for _, tries := range []int{0, 1, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			net := newCut(newStore(t))
+			q := open(t, net, "q", kvqueue.TTL(time.Hour))
+			_, err := q.Enqueue(t.Context(), numbered(100)...)
+			require.NoError(t, err)
+			assert.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+				var items []kvqueue.Item
+				for len(items) < 100 {
+					more, err := q.Take(ctx, 100)
+					require.NoError(t, err)
+					items = append(items, more...)
+				}
+				acks := 0
+				net.intercept(func(_ []kvqueue.Guard, w []kvqueue.Write) error {
+					if acksOf(w) > 0 {
+						if acks++; acks > 1 {
+							return kvqueue.ErrUnknown
+						}
+					}
+					return nil
+				})
+				ack := func(ctx context.Context) error { return q.Ack(ctx, append(items, items[0], items[99])...) }
+				for range tries + 1 {
+					assert.ErrorIs(t, within(ctx, ack), kvqueue.ErrUnknown)
+				}
+				net.intercept(nil)
+				assert.NoError(t, q.Ack(ctx, append(items, items[0], items[99])...))
+				assert.ErrorIs(t, within(ctx, ack), kvqueue.ErrSettled)
+				return nil
+			}))
+			assert.EqualValues(t, 100, q.Stats().Acked)
+		})
+	}
+}
+
+// The second of three Acks has found out what came of the first, and has come to nothing itself.
+func TestAnAckKnowsWhatTheFirstHasDoneThoughTheSecondCameToNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newCut(newStore(t))
+		q := open(t, net, "q", kvqueue.TTL(time.Minute))
+		_, err := q.Enqueue(t.Context(), []byte("a"), []byte("b"))
+		require.NoError(t, err)
+		require.NoError(t, q.Do(t.Context(), 2, func(ctx context.Context, items []kvqueue.Item) error {
+			never := func([]kvqueue.Guard, []kvqueue.Write) error { return kvqueue.ErrUnknown }
+			net.intercept(never)
+			assert.ErrorIs(t, within(ctx, func(ctx context.Context) error { return q.Ack(ctx, items[0]) }), kvqueue.ErrUnknown)
+			net.intercept(nil)
+			time.Sleep(10 * time.Second)
+			net.intercept(never)
+			assert.ErrorIs(t, within(ctx, func(ctx context.Context) error { return q.Ack(ctx, items...) }), kvqueue.ErrUnknown)
+			net.intercept(nil)
+			assert.NoError(t, q.Ack(ctx, items...))
+			return nil
+		}))
+	})
+}

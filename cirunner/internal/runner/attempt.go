@@ -106,7 +106,10 @@ func (a *attempt) main(ctx context.Context) (began bool, err error) {
 	if a.work.Err() != nil {
 		return false, context.Cause(a.work)
 	}
-	return true, a.script()
+	if err := a.script(); err != nil {
+		return true, err
+	}
+	return true, a.startPipeline(ctx)
 }
 
 // because adds why the work was stopped, if it was: not everything that was

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/vars"
 )
 
@@ -16,8 +17,8 @@ import (
 // that, and no worker waits for it; runs of one project lock a file.
 
 // groupOf returns the resource_group of a job, with its variables replaced.
-func (r *Runner) groupOf(i int) string {
-	a := &attempt{r: r, i: i, job: r.Pipeline.Jobs[i]}
+func (r *Runner) groupOf(j *pipeline.Job) string {
+	a := &attempt{r: r, i: j.Index, job: j}
 	if a.job.ResourceGroup == "" {
 		return ""
 	}
@@ -35,7 +36,7 @@ func (r *Runner) groupOf(i int) string {
 // takeResource waits until no other run has the resource_group of the job, and keeps it
 // until it is given back.
 func (a *attempt) takeResource(ctx context.Context) (giveBack func(), err error) {
-	group := a.r.groupOf(a.i)
+	group := a.r.groupOf(a.job)
 	if group == "" {
 		return func() {}, nil
 	}

@@ -92,7 +92,9 @@ func (r *Runner) end(a *attempt, outcome plan.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.givers, a.i)
-	r.applyLocked(r.endedLocked(a.i, outcome))
+	changes := r.endedLocked(a.i, outcome)
+	r.giveBackLocked(a, outcome) // before another job may have the group
+	r.applyLocked(changes)
 }
 
 // endedLocked tells the plan how an attempt has ended.

@@ -86,6 +86,7 @@ type Runner struct {
 	givers map[int]context.CancelCauseFunc // of running jobs that are interruptible
 	ports  map[string]*semaphore.Weighted  // of services, by address
 	dotenv map[int]map[string]string       // variables that jobs have reported
+	held   map[int]io.Closer               // the resource groups of jobs that are as their pipelines are, which are not over
 }
 
 // New returns a runner that has not started anything.
@@ -95,7 +96,7 @@ func New(c Config) *Runner {
 			return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 		}
 	}
-	r := &Runner{Config: c, turns: jobqueue.New[turn](), givers: map[int]context.CancelCauseFunc{}, ports: map[string]*semaphore.Weighted{}, grown: map[int]bool{}, dotenv: map[int]map[string]string{}}
+	r := &Runner{Config: c, turns: jobqueue.New[turn](), givers: map[int]context.CancelCauseFunc{}, ports: map[string]*semaphore.Weighted{}, grown: map[int]bool{}, held: map[int]io.Closer{}, dotenv: map[int]map[string]string{}}
 	r.Board = board.New(shown(c.Pipeline.Jobs), c.Watch)
 	return r
 }
@@ -137,6 +138,7 @@ func (r *Runner) Run(ctx context.Context, control func(ctx context.Context)) err
 		r.begin()
 		async.OnExit(ctx, func(_ context.Context, outcome error) error {
 			r.stop(nil)
+			r.giveAllBack()
 			r.halt(fmt.Sprintf("aborted: %v", outcome)) // nothing is left to halt if all is well
 			return nil
 		})

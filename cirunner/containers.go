@@ -53,6 +53,24 @@ func (c *containers) engine(ctx context.Context, p *pipeline.Pipeline) (*engine.
 	return e, err
 }
 
+// findEngine finds the engine of a child pipeline that a job has made, if the run has none so far.
+func (s *session) findEngine(ctx context.Context, child *pipeline.Pipeline) (*engine.Engine, error) {
+	e, err := s.o.choice.containers.engine(ctx, child)
+	if err != nil {
+		return nil, err
+	}
+	s.engine = e
+	return e, s.recordEngine()
+}
+
+// recordEngine writes down how the next run finds the containers of this one.
+func (s *session) recordEngine() error {
+	if s.engine == nil {
+		return nil
+	}
+	return s.work.RecordEngine(s.engine.Client)
+}
+
 // sweepStale removes the containers that a run has left that was killed.
 func sweepStale(ctx context.Context, b *board.Board, old workdir.Stale) {
 	client := old.Engine()

@@ -89,6 +89,7 @@ type session struct {
 func (s *session) run(ctx context.Context) error {
 	heard, deaf := hear()
 	defer deaf()
+	defer func() { _ = s.o.choice.server.Close() }() // child pipelines have been read since
 	ctx, s.stop = context.WithCancelCause(ctx)
 	defer s.stop(nil)
 	work, stale, err := workdir.Open(s.o.dir)
@@ -150,13 +151,11 @@ func (s *session) prepare() error {
 	if err := os.MkdirAll(s.logs, 0o755); err != nil {
 		return err
 	}
-	if s.engine != nil {
-		if err := s.work.RecordEngine(s.engine.Client); err != nil {
-			return err
-		}
+	if err := s.recordEngine(); err != nil {
+		return err
 	}
 	s.runner = runner.New(runner.Config{
-		Engine:   s.engine,
+		Engine: s.engine, FindEngine: s.findEngine,
 		Pipeline: s.p, Work: s.work, Watch: s.watcher(), Manual: s.manual, Variables: s.o.choice.run.Variables, Set: s.o.choice.set,
 		Mask: s.o.choice.masked, Caches: s.o.choice.caches,
 		Concurrent: s.o.jobs, FailFast: s.o.failFast, KeepWork: s.o.keepWork, Logs: s.logs, LogLimit: s.o.logLimit,

@@ -15,6 +15,10 @@ import (
 type Job struct {
 	Name, Stage string
 
+	// Parent is the name of the job that starts the child pipeline that the job is in; empty for none. Name and Stage
+	// begin with it, and a slash.
+	Parent string
+
 	State   plan.State
 	Phase   string        // what is going on while it is Running: "script"
 	Attempt int           // 0 before the first
@@ -85,6 +89,15 @@ func New(jobs []Job, watch Watcher) *Board {
 		watch = nobody{}
 	}
 	return &Board{jobs: slices.Clone(jobs), tails: make([]tail, len(jobs)), since: make([]time.Time, len(jobs)), watch: watch}
+}
+
+// Add adds jobs behind all others.
+func (b *Board) Add(jobs []Job) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.jobs = append(b.jobs, jobs...)
+	b.tails = append(b.tails, make([]tail, len(jobs))...)
+	b.since = append(b.since, make([]time.Time, len(jobs))...)
 }
 
 // Jobs returns what all jobs are doing, at one moment.

@@ -91,6 +91,11 @@ func dryJob(b *strings.Builder, j *pipeline.Job, runs string) {
 	for _, from := range j.Fetch {
 		fmt.Fprintf(b, "  artifacts of: %s\n", from.Name)
 	}
+	if j.Made != nil {
+		for _, f := range j.Made.Files {
+			fmt.Fprintf(b, "  pipeline: %s of %s\n", f.Path, f.From.Name)
+		}
+	}
 	for _, s := range j.Services {
 		fmt.Fprintf(b, "  service: %s\n", s.Name)
 	}

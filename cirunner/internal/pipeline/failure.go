@@ -24,12 +24,13 @@ const (
 	TimeoutFailure Failure = "job_execution_timeout"    // the job's timeout
 	StuckFailure   Failure = "stuck_or_timeout_failure" // the watchdog found it stuck, or the timeout
 	UnknownFailure Failure = "unknown_failure"
+	ChildFailure   Failure = "downstream_pipeline_creation_failed" // never worth another run
 )
 
 // Again reports whether a failure is worth another run of the job. code is the
 // exit code of the script for a ScriptFailure. It does not count the runs.
 func (r Retry) Again(failure Failure, code int) bool {
-	if r.Max == 0 {
+	if r.Max == 0 || failure == ChildFailure { // the same files would be read again
 		return false
 	}
 	if len(r.When) == 0 && len(r.ExitCodes) == 0 {

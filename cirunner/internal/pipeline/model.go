@@ -132,6 +132,9 @@ type Job struct {
 	// Depend says that whoever waits for the job waits for the pipeline that it starts.
 	Depend bool
 
+	// Made is the child pipeline that the job starts, where jobs make its files; nil for any other.
+	Made *Made
+
 	// Missing are variables that the scripts need and only a server issues.
 	Missing []string
 

@@ -40,6 +40,9 @@ func (p *Pipeline) want(j *Job, wanted map[*Job]bool) {
 	for _, need := range j.Needs {
 		p.want(need.Job, wanted)
 	}
+	for _, made := range j.madeBy() {
+		p.want(made, wanted)
+	}
 	for _, from := range j.Fetch {
 		if j.Needs != nil || from.When != Manual { // nobody has asked for that one
 			p.want(from, wanted)
@@ -108,6 +111,7 @@ func (p *Pipeline) copyOf(wanted map[*Job]bool) *Pipeline {
 			c.Needs[i].Job = copies[c.Needs[i].Job]
 		}
 		c.Parent = copies[c.Parent]
+		c.Made = c.Made.among(copies)
 		c.WaitsFor, c.Fetch = among(c.WaitsFor), among(c.Fetch)
 	}
 	return &out

@@ -65,3 +65,32 @@ func TestGiveUp(t *testing.T) {
 	p.Ended(5, bad)
 	assert.Equal(t, "ready", p.State(5).String(), "what is for after a failure is tried again")
 }
+
+// A job that starts a pipeline and is as that is has its group until the pipeline is over; a job in it that has the same
+// group runs all the same, one at a time.
+func TestAGroupOfAPipeline(t *testing.T) {
+	jobs := []Job{
+		{Name: "down", Group: "live", Depend: true}, {Name: "down/a", Parent: 1, Group: "live"}, {Name: "down/b", Parent: 1, Group: "live"},
+		{Name: "other", Group: "live"}, {Name: "down/c", Parent: 1, Stage: 1},
+	}
+	for i := range jobs {
+		jobs[i].When = pipeline.OnSuccess
+	}
+	p, _ := New(jobs)
+	require.Equal(t, []State{Ready, Locked}, []State{p.State(0), p.State(3)})
+	p.play(0, Outcome{})
+	require.Equal(t, []State{Ready, Locked, Locked}, []State{p.State(1), p.State(2), p.State(3)})
+	p.play(1, Outcome{})
+	require.Equal(t, []State{Ready, Locked}, []State{p.State(2), p.State(3)})
+	p.play(2, Outcome{})
+	require.Equal(t, Locked, p.State(3), "the pipeline is not over")
+	require.False(t, p.Over(0))
+	p.play(4, Outcome{})
+	require.Equal(t, Ready, p.State(3))
+	require.True(t, p.Over(0))
+
+	jobs[0].Depend, jobs[1].Group, jobs[2].Group = false, "", ""
+	p, _ = New(jobs)
+	p.play(0, Outcome{})
+	require.NotEqual(t, Locked, p.State(3), "it does not wait for its pipeline, and so has its group no longer")
+}

@@ -192,15 +192,39 @@ func (p *Plan) ready(i int) {
 	p.move(i, Ready, "")
 }
 
-// holderOf returns the job that has the group of another, and is Ready or Running.
+// holderOf returns the job that has the group of another: it is Ready or Running, or the pipeline is under way that it has
+// started and is waited for with it. The jobs of that pipeline may have the group, too.
 func (p *Plan) holderOf(i int) string {
 	group := p.jobs[i].Group
 	for k := range p.jobs {
-		if group != "" && k != i && p.jobs[k].Group == group && (p.state[k] == Ready || p.state[k] == Running) {
+		if group == "" || k == i || p.jobs[k].Group != group || p.descends(i, k) {
+			continue
+		}
+		if p.state[k] == Ready || p.state[k] == Running || p.jobs[k].Depend && p.state[k] == Succeeded && !p.Over(k) {
 			return p.jobs[k].Name
 		}
 	}
 	return ""
+}
+
+// descends reports whether a job is in the pipeline that another has started, or in one that a job of that has.
+func (p *Plan) descends(i, of int) bool {
+	for parent := p.jobs[i].Parent - 1; parent >= 0; parent = p.jobs[parent].Parent - 1 {
+		if parent == of {
+			return true
+		}
+	}
+	return false
+}
+
+// Over reports whether a job has come to its end, and the pipeline that it has started, too.
+func (p *Plan) Over(k int) bool {
+	for i, s := range p.state {
+		if !s.Final() && (i == k || p.descends(i, k)) {
+			return false
+		}
+	}
+	return true
 }
 
 // legal are the transitions that exist.

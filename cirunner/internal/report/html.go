@@ -55,7 +55,7 @@ type pageView struct {
 
 // A groupView is a stage.
 type groupView struct {
-	Name string
+	Group
 	Jobs []jobView
 }
 
@@ -83,30 +83,18 @@ func newView(p Page) pageView {
 	line := newTimeline(p.Begin, p.Took)
 	v.Axis = line.ticks()
 	v.Tiles = tiles(p)
-	place := map[string]int{}
-	for _, name := range p.Stages {
-		v.group(place, name)
-	}
-	for i, j := range p.Jobs {
-		job := newJobView(i, j, line)
-		g := v.group(place, j.Stage)
-		g.Jobs = append(g.Jobs, job)
-		if job.Open() {
-			v.Failed = append(v.Failed, job)
+	for _, g := range Groups(p.Stages, p.Jobs) {
+		group := groupView{Group: g}
+		for _, i := range g.Jobs {
+			job := newJobView(i, p.Jobs[i], line)
+			group.Jobs = append(group.Jobs, job)
+			if job.Open() {
+				v.Failed = append(v.Failed, job)
+			}
 		}
+		v.Groups = append(v.Groups, group)
 	}
 	return v
-}
-
-// group returns the view of a stage.
-func (v *pageView) group(place map[string]int, name string) *groupView {
-	k, ok := place[name]
-	if !ok {
-		k = len(v.Groups)
-		place[name] = k
-		v.Groups = append(v.Groups, groupView{Name: name})
-	}
-	return &v.Groups[k]
 }
 
 func newJobView(i int, j board.Job, line timeline) jobView {
@@ -138,6 +126,9 @@ func (v jobView) Wait() string {
 	}
 	return Duration(v.Waited)
 }
+
+// Short is the name of the job below the heading of its pipeline.
+func (v jobView) Short() string { return Short(v.Job) }
 
 // Measured reports whether a job has tests or coverage, which have a column then.
 func (v pageView) Measured() bool {

@@ -47,6 +47,27 @@ func page(t *testing.T) Page {
 	}
 }
 
+// The stages of a child pipeline have a heading, below the job that starts it; a stage without jobs is there, too.
+func TestAReportHasChildPipelines(t *testing.T) {
+	job := func(name, stage, parent string) board.Job {
+		return board.Job{Name: name, Stage: stage, Parent: parent, State: plan.Failed}
+	}
+	text := written(t, Page{
+		Stages: []string{"build", "test", "down/test", "down/deploy", "deploy"},
+		Jobs:   []board.Job{job("down", "test", ""), job("ship", "deploy", ""), job("down/unit", "down/test", "down"), job("down/ship", "down/deploy", "down")},
+	})
+	var at []int
+	for _, part := range []string{
+		`<h2>build</h2>`, `<h2>test</h2>`, `</span> down <`, `<h2 class="child">Pipeline of down</h2>`, `<h3>test</h3>`, `</span> unit <`,
+		`<h3>deploy</h3>`, `</span> ship <`, `<h2>deploy</h2>`,
+	} {
+		at = append(at, strings.Index(text, part))
+	}
+	assert.IsIncreasing(t, at, "%v", at)
+	assert.GreaterOrEqual(t, at[0], 0, text)
+	assert.Contains(t, text, `<a href="#job-3">down/unit</a>`, "its whole name, where there is no heading")
+}
+
 func written(t *testing.T, p Page) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.html")

@@ -43,6 +43,7 @@ type attempt struct {
 	given   map[string]string // variables that other jobs have reported; set by prepare
 	had     []string          // files that git did not track when the script began, if that is asked for
 	log     *joblog.Log
+	held    io.Closer // the resource_group; nil without
 }
 
 // run runs the attempt. When it returns nothing of it is left but what is to
@@ -91,9 +92,7 @@ func (a *attempt) reap(ctx context.Context) {
 // main prepares the job and runs its script. began reports whether that has come
 // as far as the script.
 func (a *attempt) main(ctx context.Context) (began bool, err error) {
-	giveBack, err := a.takeResource(a.work)
-	async.OnExit(ctx, func(context.Context, error) error { giveBack(); return nil })
-	if err != nil {
+	if err := a.takeResource(a.work); err != nil {
 		return false, err
 	}
 	if err := a.prepare(); err != nil {
@@ -106,7 +105,10 @@ func (a *attempt) main(ctx context.Context) (began bool, err error) {
 	if a.work.Err() != nil {
 		return false, context.Cause(a.work)
 	}
-	return true, a.script()
+	if err := a.script(); err != nil {
+		return true, err
+	}
+	return true, a.startPipeline(ctx)
 }
 
 // because adds why the work was stopped, if it was: not everything that was

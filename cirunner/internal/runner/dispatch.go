@@ -26,18 +26,18 @@ func (r *Runner) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var changes []plan.Change
-	r.plan, changes = plan.New(r.planned())
+	r.plan, changes = plan.New(r.planned(r.Pipeline.Jobs))
 	r.applyLocked(changes)
 }
 
-// planned is the pipeline in the words of package plan.
-func (r *Runner) planned() []plan.Job {
-	jobs := make([]plan.Job, len(r.Pipeline.Jobs))
-	for i, j := range r.Pipeline.Jobs {
+// planned are jobs in the words of package plan.
+func (r *Runner) planned(all []*pipeline.Job) []plan.Job {
+	jobs := make([]plan.Job, len(all))
+	for i, j := range all {
 		jobs[i] = plan.Job{
 			Name: j.Name, Stage: j.StageIndex, HasNeeds: j.Needs != nil,
 			When: j.When, Asked: r.Manual[j.Name] || r.Manual[j.Key],
-			AllowFailure: j.AllowFailure, Retry: j.Retry, Group: r.groupOf(i),
+			AllowFailure: j.AllowFailure, Retry: j.Retry, Group: r.groupOf(j),
 		}
 		jobs[i].Depend = j.Depend
 		if j.Parent != nil {
@@ -92,7 +92,9 @@ func (r *Runner) end(a *attempt, outcome plan.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.givers, a.i)
-	r.applyLocked(r.endedLocked(a.i, outcome))
+	changes := r.endedLocked(a.i, outcome)
+	r.giveBackLocked(a, outcome) // before another job may have the group
+	r.applyLocked(changes)
 }
 
 // endedLocked tells the plan how an attempt has ended.

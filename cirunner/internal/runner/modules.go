@@ -18,7 +18,7 @@ const strategyVariable = "GIT_SUBMODULE_STRATEGY"
 // snapshotModules copies the submodules if a job wants any.
 func (r *Runner) snapshotModules(ctx context.Context) error {
 	wants := func(j *pipeline.Job) bool {
-		return slices.ContainsFunc(j.Variables, func(v pipeline.Variable) bool { return v.Name == strategyVariable && v.Value != "none" })
+		return j.Made != nil || slices.ContainsFunc(j.Variables, func(v pipeline.Variable) bool { return v.Name == strategyVariable && v.Value != "none" })
 	}
 	if r.base[strategyVariable] == "" && !slices.ContainsFunc(r.Pipeline.Jobs, wants) {
 		return nil

@@ -39,6 +39,8 @@ func (a *attempt) outcome(ctx context.Context, err error) plan.Outcome {
 		return plan.Outcome{Cause: pipeline.StuckFailure, ExitCode: -1, Text: text(found, err) + ending(err)}
 	case errors.As(err, &broken):
 		return plan.Outcome{Cause: pipeline.SystemFailure, ExitCode: -1, Text: broken.Error()}
+	case errors.As(err, new(*childError)):
+		return plan.Outcome{Cause: pipeline.ChildFailure, ExitCode: -1, Text: err.Error()}
 	case errors.As(err, new(*engineError)):
 		return plan.Outcome{Cause: pipeline.SystemFailure, ExitCode: -1, Text: err.Error()}
 	case errors.As(err, &output):

@@ -31,7 +31,7 @@ type place interface {
 }
 
 // inContainer reports whether the job runs in a container.
-func (a *attempt) inContainer() bool { return a.r.Engine != nil && a.job.Image != nil }
+func (a *attempt) inContainer() bool { return a.job.Image != nil && a.r.Engine != nil }
 
 func (a *attempt) newPlace() place {
 	if a.inContainer() {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+	"github.com/ambit-go/ambit/cirunner/internal/plan"
 	"github.com/ambit-go/ambit/cirunner/internal/vars"
 )
 
@@ -16,8 +18,8 @@ import (
 // that, and no worker waits for it; runs of one project lock a file.
 
 // groupOf returns the resource_group of a job, with its variables replaced.
-func (r *Runner) groupOf(i int) string {
-	a := &attempt{r: r, i: i, job: r.Pipeline.Jobs[i]}
+func (r *Runner) groupOf(j *pipeline.Job) string {
+	a := &attempt{r: r, i: j.Index, job: j}
 	if a.job.ResourceGroup == "" {
 		return ""
 	}
@@ -33,11 +35,11 @@ func (r *Runner) groupOf(i int) string {
 }
 
 // takeResource waits until no other run has the resource_group of the job, and keeps it
-// until it is given back.
-func (a *attempt) takeResource(ctx context.Context) (giveBack func(), err error) {
-	group := a.r.groupOf(a.i)
-	if group == "" {
-		return func() {}, nil
+// until the attempt has ended.
+func (a *attempt) takeResource(ctx context.Context) error {
+	group := a.r.groupOf(a.job)
+	if group == "" || a.r.inherits(a.job, group) {
+		return nil
 	}
 	a.phase("resource_group " + group)
 	held, err := async.Poll(ctx, async.Backoff(10*time.Millisecond, 500*time.Millisecond),
@@ -46,7 +48,45 @@ func (a *attempt) takeResource(ctx context.Context) (giveBack func(), err error)
 			return held, held != nil, err
 		}).Wait(context.WithoutCancel(ctx)) // it ends with ctx, and what it has got is not lost
 	if err != nil {
-		return func() {}, a.because(fmt.Errorf("cannot have the resource_group %s: %w", group, err))
+		return a.because(fmt.Errorf("cannot have the resource_group %s: %w", group, err))
 	}
-	return func() { _ = held.Close() }, nil
+	a.held = held
+	return nil
+}
+
+// inherits reports whether the run has a group for the pipeline that a job is in.
+func (r *Runner) inherits(j *pipeline.Job, group string) bool {
+	for parent := j.Parent; parent != nil; parent = parent.Parent {
+		if parent.Depend && r.groupOf(parent) == group {
+			return true
+		}
+	}
+	return false
+}
+
+// giveBackLocked gives back the group of an attempt that has ended, and those of pipelines that are over by that. A job that
+// is as its pipeline is has its group until then.
+func (r *Runner) giveBackLocked(a *attempt, o plan.Outcome) {
+	switch {
+	case a.held == nil:
+	case a.job.Depend && o.OK():
+		r.held[a.i] = a.held
+	default:
+		_ = a.held.Close()
+	}
+	for i, held := range r.held {
+		if r.plan.Over(i) {
+			_ = held.Close()
+			delete(r.held, i)
+		}
+	}
+}
+
+// giveAllBack gives back the groups that are left when the run is over.
+func (r *Runner) giveAllBack() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, held := range r.held {
+		_ = held.Close()
+	}
 }

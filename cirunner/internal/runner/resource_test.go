@@ -84,3 +84,28 @@ func TestFailFastStartsNothingMore(t *testing.T) {
 	f.is("queued", plan.Canceled, plan.None, `given up: "fails" failed`)
 	f.is("waits", plan.Canceled, plan.None, `given up: "fails" failed`)
 }
+
+// A job that is as its pipeline is keeps its group until the pipeline is over, from this run and from others; a job in it may
+// have the same.
+func TestAResourceGroupIsThatOfAPipeline(t *testing.T) {
+	t.Parallel()
+	live := func(j *pipeline.Job) { j.ResourceGroup = "live" }
+	down := jobOf("down", "true", live, func(j *pipeline.Job) { j.Depend = true })
+	child := func(j *pipeline.Job) { j.Parent = down }
+	f := prepare(t, func(c *Config) { c.Concurrent = 3 }, down, jobOf("down/in", "echo in", child), jobOf("down/also", "echo also", child, live),
+		jobOf("other", "echo other", live))
+	var order []string
+	f.when("down/in", "in", func() {
+		order = append(order, "in")
+		held, err := f.Work.TryResource("live")
+		assert.NoError(t, err)
+		assert.Nil(t, held, "it is this run's")
+	})
+	f.when("other", "other", func() { order = append(order, "other") })
+	require.NoError(t, f.run())
+	assert.Equal(t, []string{"in", "other"}, order)
+	held, err := f.Work.TryResource("live")
+	require.NoError(t, err)
+	require.NotNil(t, held, "it is nobody's")
+	require.NoError(t, held.Close())
+}

@@ -49,6 +49,10 @@ type Config struct {
 
 	Engine *engine.Engine // of jobs with an image; nil if all jobs run on this machine
 
+	// FindEngine returns the engine for a child pipeline that is read during the run, where Engine is nil. It may be nil,
+	// and then there is none.
+	FindEngine func(ctx context.Context, child *pipeline.Pipeline) (*engine.Engine, error)
+
 	Concurrent int           // jobs at once, at least 1
 	FailFast   bool          // give up interruptible jobs once one has failed
 	KeepWork   bool          // leave the work directories
@@ -74,11 +78,15 @@ type Runner struct {
 
 	turns *jobqueue.Queue[turn, turn] // of jobs that are ready; closed when none will be
 
+	children sync.Mutex   // held while a child pipeline is read; taken without mu
+	grown    map[int]bool // the jobs that have started one; guarded by children
+
 	mu     sync.Mutex // also held while the board is told, so that it is told in order
 	plan   *plan.Plan
 	givers map[int]context.CancelCauseFunc // of running jobs that are interruptible
 	ports  map[string]*semaphore.Weighted  // of services, by address
 	dotenv map[int]map[string]string       // variables that jobs have reported
+	held   map[int]io.Closer               // the resource groups of jobs that are as their pipelines are, which are not over
 }
 
 // New returns a runner that has not started anything.
@@ -88,16 +96,24 @@ func New(c Config) *Runner {
 			return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 		}
 	}
-	r := &Runner{Config: c, turns: jobqueue.New[turn](), givers: map[int]context.CancelCauseFunc{}, ports: map[string]*semaphore.Weighted{}, dotenv: map[int]map[string]string{}}
-	jobs := make([]board.Job, len(c.Pipeline.Jobs))
-	for i, j := range c.Pipeline.Jobs {
+	r := &Runner{Config: c, turns: jobqueue.New[turn](), givers: map[int]context.CancelCauseFunc{}, ports: map[string]*semaphore.Weighted{}, grown: map[int]bool{}, held: map[int]io.Closer{}, dotenv: map[int]map[string]string{}}
+	r.Board = board.New(shown(c.Pipeline.Jobs), c.Watch)
+	return r
+}
+
+// shown is what of jobs is on the board before any runs.
+func shown(all []*pipeline.Job) []board.Job {
+	jobs := make([]board.Job, len(all))
+	for i, j := range all {
 		jobs[i] = board.Job{Name: j.Name, Stage: j.Stage}
+		if j.Parent != nil {
+			jobs[i].Parent = j.Parent.Name
+		}
 		for _, n := range j.Needs {
 			jobs[i].Needs = append(jobs[i].Needs, n.Job.Name)
 		}
 	}
-	r.Board = board.New(jobs, c.Watch)
-	return r
+	return jobs
 }
 
 // A Stop is why jobs are stopped that have done nothing wrong.
@@ -122,6 +138,7 @@ func (r *Runner) Run(ctx context.Context, control func(ctx context.Context)) err
 		r.begin()
 		async.OnExit(ctx, func(_ context.Context, outcome error) error {
 			r.stop(nil)
+			r.giveAllBack()
 			r.halt(fmt.Sprintf("aborted: %v", outcome)) // nothing is left to halt if all is well
 			return nil
 		})

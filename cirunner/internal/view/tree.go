@@ -61,9 +61,14 @@ type frame struct {
 
 // stage is a stage's name and jobs.
 type stage struct {
-	name string
-	jobs []board.Job
+	name  string
+	jobs  []board.Job
+	depth int    // how many pipelines are around that of the stage
+	of    string // the job that starts the pipeline of which it is the first stage; empty for no such stage
 }
+
+// indent is what a line of a child pipeline begins with.
+func (s *stage) indent() string { return strings.Repeat("  ", s.depth) }
 
 // A treeLine is a line of the tree.
 type treeLine struct {
@@ -77,7 +82,7 @@ type treeLine struct {
 // last of all.
 func (f *frame) draw() []string {
 	stages := f.stages()
-	f.names = f.nameWidth()
+	f.names = f.nameWidth(stages)
 	var all []treeLine
 	for detail := everything; detail <= running; detail++ {
 		all = []treeLine{{text: f.title(), head: true}}
@@ -149,15 +154,15 @@ const (
 
 func (f *frame) stages() []stage {
 	var all []stage
-	place := map[string]int{}
-	for _, j := range f.jobs {
-		k, ok := place[j.Stage]
-		if !ok {
-			k = len(all)
-			place[j.Stage] = k
-			all = append(all, stage{name: j.Stage})
+	for _, g := range report.Groups(nil, f.jobs) {
+		s := stage{name: g.Stage, depth: g.Depth}
+		if g.First {
+			s.of = g.Parent
 		}
-		all[k].jobs = append(all[k].jobs, j)
+		for _, i := range g.Jobs {
+			s.jobs = append(s.jobs, f.jobs[i])
+		}
+		all = append(all, s)
 	}
 	return all
 }
@@ -190,32 +195,37 @@ func (f *frame) stage(s stage, detail int) []treeLine {
 			shown = append(shown, j)
 		}
 	}
-	if len(shown) == 0 {
-		return []treeLine{{text: sumMark(s.jobs) + " " + s.name + faint.Render("  "+sum(s.jobs))}}
+	var lines []treeLine
+	if s.of != "" {
+		lines = append(lines, treeLine{text: strings.Repeat("  ", s.depth-1) + faint.Render("↳ pipeline of ") + bold.Render(s.of)})
 	}
-	lines := []treeLine{{text: bold.Render(s.name)}}
+	if len(shown) == 0 {
+		return append(lines, treeLine{text: s.indent() + sumMark(s.jobs) + " " + s.name + faint.Render("  "+sum(s.jobs))})
+	}
+	lines = append(lines, treeLine{text: s.indent() + bold.Render(s.name)})
 	rest := len(s.jobs) - len(shown)
 	for i, j := range shown {
 		branch := "├ "
 		if i == len(shown)-1 && rest == 0 {
 			branch = "└ "
 		}
-		lines = append(lines, treeLine{text: faint.Render(branch) + f.job(j), failed: j.State == plan.Failed})
+		lines = append(lines, treeLine{text: s.indent() + faint.Render(branch) + f.job(j, f.names-2*s.depth), failed: j.State == plan.Failed})
 	}
 	if rest > 0 {
-		lines = append(lines, treeLine{text: faint.Render(fmt.Sprintf("└ %s", sum(s.jobs)))})
+		lines = append(lines, treeLine{text: s.indent() + faint.Render(fmt.Sprintf("└ %s", sum(s.jobs)))})
 	}
 	return lines
 }
 
 // job is a job's line: its mark, name, time, and what it says.
-func (f *frame) job(j board.Job) string {
-	name := j.Name
+func (f *frame) job(j board.Job, width int) string {
+	width = max(width, 1)
+	name := report.Short(j)
 	if j.Attempt > 1 {
 		name += fmt.Sprintf(" (attempt %d)", j.Attempt)
 	}
-	name = ansi.Truncate(name, f.names, "…")
-	name += strings.Repeat(" ", f.names-ansi.StringWidth(name))
+	name = ansi.Truncate(name, width, "…")
+	name += strings.Repeat(" ", width-ansi.StringWidth(name))
 	took := ""
 	if j.Attempt > 0 {
 		took = report.Duration(j.Took(f.now))
@@ -251,14 +261,16 @@ func says(j board.Job) string {
 
 // nameWidth is the width of the names' column: that of the widest, but at most a
 // third of the terminal.
-func (f *frame) nameWidth() int {
+func (f *frame) nameWidth(stages []stage) int {
 	w := 0
-	for _, j := range f.jobs {
-		n := ansi.StringWidth(j.Name)
-		if j.Attempt > 1 {
-			n += len(" (attempt 2)")
+	for _, s := range stages {
+		for _, j := range s.jobs {
+			n := ansi.StringWidth(report.Short(j)) + 2*s.depth
+			if j.Attempt > 1 {
+				n += len(" (attempt 2)")
+			}
+			w = max(w, n)
 		}
-		w = max(w, n)
 	}
 	return max(min(w, f.width/3), 4)
 }

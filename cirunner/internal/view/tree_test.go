@@ -76,6 +76,43 @@ func TestTheTree(t *testing.T) {
 	}, drawn(jobs, 80, 8))
 }
 
+// The stages of a child pipeline stand below that of the job that starts it, also if they have come last.
+func TestTheTreeHasChildPipelines(t *testing.T) {
+	begin := noon.Add(-3 * time.Second)
+	done := func(name, stage, parent string) board.Job {
+		return board.Job{Name: name, Stage: stage, Parent: parent, State: plan.Succeeded, Attempt: 1, Begin: begin, End: begin.Add(time.Second)}
+	}
+	jobs := []board.Job{
+		done("compile", "build", ""), done("down", "test", ""), done("side", "test", ""), {Name: "ship", Stage: "deploy"},
+		done("side/a", "side/test", "side"), done("down/unit", "down/test", "down"), done("down/more", "down/test", "down"),
+		{Name: "down/bad", Stage: "down/deploy", Parent: "down", State: plan.Failed, Why: "exit status 1", Attempt: 1, Begin: begin, End: begin},
+		{Name: "down/more/low", Stage: "down/more/test", Parent: "down/more", State: plan.Running, Phase: "script", Attempt: 1, Begin: begin, Last: "busy"},
+	}
+	assert.Equal(t, []string{
+		"7 of 9 jobs, 1 failed  1m05s",
+		"build",
+		"└ ✓ compile   1.0s",
+		"test",
+		"├ ✓ down      1.0s",
+		"└ ✓ side      1.0s",
+		"↳ pipeline of down",
+		"  test",
+		"  ├ ✓ unit    1.0s",
+		"  └ ✓ more    1.0s",
+		"  ↳ pipeline of down/more",
+		"    test",
+		"    └ ● low   3.0s  busy",
+		"  deploy",
+		"  └ ✗ bad     0.0s  exit status 1",
+		"↳ pipeline of side",
+		"  test",
+		"  └ ✓ a       1.0s",
+		"deploy",
+		"└ · ship",
+	}, drawn(jobs, 80, 24))
+	assert.Contains(t, drawn(jobs, 80, 14), "  ✓ test  2 success")
+}
+
 // Whatever the jobs and the terminal are, nothing is drawn outside.
 func TestTheTreeFits(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -83,7 +120,7 @@ func TestTheTreeFits(t *testing.T) {
 		var jobs []board.Job
 		for i := range r.IntN(60) {
 			jobs = append(jobs, board.Job{
-				Name: strings.Repeat("näme日", r.IntN(8)), Stage: fmt.Sprint("stage ", i/(1+r.IntN(9))),
+				Name: strings.Repeat("näme日", r.IntN(8)), Parent: []string{"", "näme日", "down"}[r.IntN(3)], Stage: fmt.Sprint("stage ", i/(1+r.IntN(9))),
 				State: plan.State(r.IntN(int(plan.Canceled) + 1)), Attempt: r.IntN(3), Begin: noon, End: noon,
 				Why: strings.Repeat("why ", r.IntN(40)), Last: strings.Repeat("日", r.IntN(90)), Phase: "script",
 			})

@@ -4,6 +4,8 @@ package workdir
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -70,6 +72,27 @@ func (r *Run) Restore(ctx context.Context, from, into string) (files int, err er
 		}
 	}
 	return files, copyFiles(ctx, dir, r.JobDir(into), names)
+}
+
+// Artifact returns a file that a job has left among its artifacts, if it has at most a number of bytes.
+func (r *Run) Artifact(job, name string, limit int64) ([]byte, error) {
+	dir := r.Path("artifacts", job)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, errors.New("the job has left no artifacts")
+	}
+	defer func() { _ = root.Close() }()
+	name = relative(dir, name)
+	info, err := root.Stat(name)
+	switch {
+	case err != nil:
+		return nil, errors.New("there is no such file among them")
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is no file")
+	case info.Size() > limit:
+		return nil, fmt.Errorf("it has more than %d bytes", limit)
+	}
+	return root.ReadFile(name)
 }
 
 // Read calls f with each file in the directory of a job that a pattern matches, and returns

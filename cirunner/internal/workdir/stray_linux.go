@@ -21,19 +21,31 @@ func Adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) 
 // of that. A child of our own works there, too: as the leader of a group, which is gone when the job
 // is over, or in our group. Being adopted is not enough: what the client of an engine leaves behind may serve
 // containers that are not ours.
+//
+// When the runner is dead nobody knows whose child a process was. Then one counts that works in the directory of some job of
+// the run, has no terminal and is in no container: a person who looks around there has a terminal.
 func strayed(pid int, token string) bool {
 	s, ok := readStat(pid)
-	if !ok || s.parent != os.Getpid() || s.group == syscall.Getpgrp() {
+	adopted := s.parent == os.Getpid() && s.group != syscall.Getpgrp()
+	left := strings.HasSuffix(token, "/") && s.terminal == 0 && s.parent != os.Getpid() && sameSpace(pid)
+	if !ok || !adopted && !left {
 		return false
 	}
 	dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 	return err == nil && strings.HasPrefix(strings.TrimSuffix(dir, " (deleted)")+"/", strings.TrimSuffix(token, "/")+"/")
 }
 
+// sameSpace reports whether a process is in no container that we are not in.
+func sameSpace(pid int) bool {
+	own, err := os.Readlink("/proc/self/ns/pid")
+	other, err2 := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
+	return err == nil && err2 == nil && own == other
+}
+
 // A stat is what /proc tells of a process.
 type stat struct {
-	state         byte
-	parent, group int
+	state                   byte
+	parent, group, terminal int
 }
 
 func readStat(pid int) (s stat, ok bool) {
@@ -42,12 +54,13 @@ func readStat(pid int) (s stat, ok bool) {
 		return s, false
 	}
 	f := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // the name in parentheses may hold anything
-	if len(f) < 3 {
+	if len(f) < 5 {
 		return s, false
 	}
 	parent, e1 := strconv.Atoi(string(f[1]))
 	group, e2 := strconv.Atoi(string(f[2]))
-	return stat{f[0][0], parent, group}, e1 == nil && e2 == nil
+	terminal, e3 := strconv.Atoi(string(f[4]))
+	return stat{f[0][0], parent, group, terminal}, e1 == nil && e2 == nil && e3 == nil
 }
 
 // longDead is how long a child must have been dead, and not waited for, to be nobody's: those that this process has

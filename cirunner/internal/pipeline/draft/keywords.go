@@ -22,6 +22,8 @@ type Parser struct {
 
 // A Settings says what keywords mean in a run.
 type Settings struct {
+	Child bool // it is the pipeline that a job of another has started
+
 	// Cache says that caches are kept, containers that jobs with an image run in them.
 	Cache, Containers bool
 

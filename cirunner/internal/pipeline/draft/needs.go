@@ -1,6 +1,8 @@
 package draft
 
 import (
+	"strings"
+
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline/tree"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline/words"
 )
@@ -12,8 +14,17 @@ const MaxNeeds = 50
 type Needed struct {
 	Name                string
 	Artifacts, Optional bool
+	Upstream            bool   // it is a job of the pipeline that has started this one
 	Cells               []cell // of parallel:matrix; nil for all parts
 	At                  tree.Mark
+}
+
+// key tells jobs of the two pipelines apart.
+func (n Needed) key() string {
+	if n.Upstream {
+		return "$" + n.Name
+	}
+	return n.Name
 }
 
 func readNeeds(p *Parser, d *Draft, n *tree.Node) {
@@ -32,10 +43,10 @@ func readNeeds(p *Parser, d *Draft, n *tree.Node) {
 		need, ok := p.need(item)
 		switch {
 		case !ok:
-		case seen[need.Name] && need.Cells == nil:
+		case seen[need.key()] && need.Cells == nil:
 			p.Errorf(item.At, "needs names %s twice", words.Quote(need.Name))
 		default:
-			seen[need.Name] = true
+			seen[need.key()] = true
 			d.Named = append(d.Named, need)
 		}
 	}
@@ -66,7 +77,23 @@ func (p *Parser) need(n *tree.Node) (Needed, bool) {
 		need.Name, ok = p.String("needs", n)
 		return need, ok
 	}
-	ok := p.Fields("needs", n, tree.Keys{
+	keys, ignored := p.keysOfNeed(&need), ignoredInNeeds
+	if need.Upstream = p.options.Child && n.Has("job") && strings.HasPrefix(n.Field("pipeline").Text, "$"); need.Upstream {
+		keys["pipeline"], ignored = func(*tree.Node) {}, nil
+	}
+	ok := p.Fields("needs", n, keys, ignored)
+	if !need.Upstream && (n.Has("pipeline") || n.Has("project")) {
+		return need, false // ignored
+	}
+	if ok && !n.Has("job") {
+		p.Errorf(n.At, "needs should name a job here")
+	}
+	return need, ok && need.Name != ""
+}
+
+// keysOfNeed are the readers of an entry of needs that is a mapping.
+func (p *Parser) keysOfNeed(need *Needed) tree.Keys {
+	return tree.Keys{
 		"job":       func(n *tree.Node) { need.Name, _ = p.String("needs:job", n); need.At = n.At },
 		"artifacts": func(n *tree.Node) { need.Artifacts, _ = p.Boolean("needs:artifacts", n) },
 		"optional":  func(n *tree.Node) { need.Optional, _ = p.Boolean("needs:optional", n) },
@@ -78,14 +105,7 @@ func (p *Parser) need(n *tree.Node) (Needed, bool) {
 				p.Errorf(n.At, "needs:parallel should have a matrix: the parts that are needed")
 			}
 		},
-	}, ignoredInNeeds)
-	if n.Has("pipeline") || n.Has("project") {
-		return need, false // ignored
 	}
-	if ok && !n.Has("job") && !n.Has("pipeline") && !n.Has("project") {
-		p.Errorf(n.At, "needs should name a job here")
-	}
-	return need, ok && need.Name != ""
 }
 
 func readDependencies(p *Parser, d *Draft, n *tree.Node) {

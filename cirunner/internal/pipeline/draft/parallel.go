@@ -13,9 +13,9 @@ import (
 
 // Limits on what a job of the file is taken apart into.
 const (
-	maxParallel = 200 // parts of one job, as in GitLab
-	MaxJobs     = 500 // jobs of a pipeline
-	maxMatrix   = 50  // variables of a matrix
+	maxParallel = 200              // parts of one job, as in GitLab
+	MaxJobs     = pipeline.MaxJobs // jobs of a pipeline
+	maxMatrix   = 50               // variables of a matrix
 )
 
 // A cell is one combination of a matrix.

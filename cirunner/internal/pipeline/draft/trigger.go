@@ -8,6 +8,7 @@ import (
 type Trigger struct {
 	Include *tree.Node // as at the top of a file
 	Inputs  *tree.Node // of what is included; null without
+	Made    []Made     // the files that jobs make, of those to include
 	At      tree.Mark
 
 	// Depend says that the job is as its pipeline is. YAML and Pipeline say which variables
@@ -15,7 +16,13 @@ type Trigger struct {
 	Depend, YAML, Pipeline bool
 }
 
-const noPipeline = "no pipeline of another project, or of a file that a job makes, is started; the job does nothing"
+// A Made is a file that a job leaves among its artifacts, for a child pipeline.
+type Made struct {
+	Job, Path string
+	At        tree.Mark
+}
+
+const noPipeline = "no pipeline of another project is started, and the job does nothing: run cirunner there"
 
 func (t *Trigger) script() string {
 	if t == nil {
@@ -34,7 +41,7 @@ func readTrigger(p *Parser, d *Draft, n *tree.Node) {
 	}
 	t := &Trigger{At: n.At, YAML: true, Include: &tree.Node{}, Inputs: &tree.Node{Kind: tree.Null}}
 	ok := p.Fields("trigger", n, tree.Keys{
-		"include": func(n *tree.Node) { t.Include = n },
+		"include": func(n *tree.Node) { t.Include = n; t.Made = p.made(n) },
 		"inputs":  func(n *tree.Node) { t.Inputs = n; p.IsMapping("trigger:inputs", n) },
 		"strategy": func(n *tree.Node) {
 			_, ok := tree.Choice(p.Reader, "trigger:strategy", n, "depend", "mirror")
@@ -51,7 +58,7 @@ func readTrigger(p *Parser, d *Draft, n *tree.Node) {
 	}, nil)
 	switch {
 	case !ok:
-	case n.Has("project") || !canBeRead(t.Include):
+	case n.Has("project"):
 		p.Ignore(n.At, "trigger", noPipeline)
 	case n.Has("branch"):
 		p.Errorf(n.KeyAt("branch"), "trigger:branch is for project")
@@ -62,16 +69,26 @@ func readTrigger(p *Parser, d *Draft, n *tree.Node) {
 	}
 }
 
-// canBeRead reports whether no file is one that a job makes.
-func canBeRead(n *tree.Node) bool {
+// made returns the files among those to include that are artifacts of jobs.
+func (p *Parser) made(n *tree.Node) (all []Made) {
 	items := []*tree.Node{n}
 	if n.Kind == tree.List {
 		items = n.Items
 	}
 	for _, item := range items {
-		if item.Has("artifact") {
-			return false
+		if !item.Has("artifact") {
+			continue
+		}
+		m := Made{At: item.At}
+		if !item.Has("job") {
+			p.Errorf(item.At, "trigger:include:artifact needs job, the one that makes the file")
+			continue
+		}
+		path, ok := p.String("trigger:include:artifact", item.Field("artifact"))
+		job, ok2 := p.String("trigger:include:job", item.Field("job"))
+		if m.Path, m.Job = path, job; ok && ok2 {
+			all = append(all, m)
 		}
 	}
-	return true
+	return all
 }

@@ -25,6 +25,7 @@ const (
 	noServer = "there is no server that would read it"
 	noPages  = "nothing is published"
 	NoRecord = "nothing keeps a record of it, or stops it; scripts have its variables, CI_ENVIRONMENT_NAME and the like"
+	noOther  = "nothing is taken from the pipeline of another project, or another one of this, and the job does not wait for it: give the job the files it lacks"
 	noTokens = "nothing issues tokens or secrets; give what the script needs with -variables or -var, or in the environment of the runner"
 )
 
@@ -68,7 +69,7 @@ func init() {
 
 // ignoredInNeeds are needs of what is not in the file.
 var ignoredInNeeds = map[string]string{
-	"pipeline": "there is no other pipeline to take artifacts from",
-	"project":  "there is no other project to take artifacts from",
-	"ref":      "there is no other project to take artifacts from",
+	"pipeline": noOther,
+	"project":  noOther,
+	"ref":      noOther,
 }

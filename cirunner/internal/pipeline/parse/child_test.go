@@ -16,7 +16,7 @@ stages: [one, two]
 variables: {A: child, OWN: child}
 first: {stage: one, script: x, rules: [{if: $CI_PIPELINE_SOURCE == "parent_pipeline" && $A == "parent main" && $SET == null}], artifacts: {paths: [a]}}
 second: {stage: two, script: x}
-third: {stage: two, needs: [first], script: x, when: manual}
+third: {stage: two, needs: [first, {pipeline: $PARENT, job: make, optional: true}], script: x, when: manual}
 never: {stage: two, script: x, when: never}
 `,
 		"inputs.yml": "spec: {inputs: {n: ~}}\n---\n$[[ inputs.n ]]: {script: x, rules: [{if: $SET}]}",
@@ -25,7 +25,7 @@ never: {stage: two, script: x, when: never}
 	o.Set = map[string]string{"SET": "yes"}
 	p, err := o.Parse("f.yml", []byte(`
 stages: [build, test, deploy]
-make: {stage: build, script: x}
+make: {stage: build, script: x, artifacts: {paths: [m]}}
 down: {stage: test, trigger: {include: [{local: child.yml}], strategy: depend}, variables: {A: parent $CI_COMMIT_BRANCH}}
 side: {stage: test, trigger: {include: inputs.yml, inputs: {n: job}, forward: {pipeline_variables: true, yaml_variables: false}}}
 ship: {stage: deploy, script: x}
@@ -43,6 +43,8 @@ ship: {stage: deploy, script: x}
 	require.Equal(t, []string{"down", "down/first"}, names(p.Job("down/second").WaitsFor))
 	require.Equal(t, []string{"down/first"}, names(p.Job("down/second").Fetch))
 	require.Equal(t, "down/first", p.Job("down/third").Needs[0].Job.Name)
+	require.Equal(t, []string{"make", "down", "down/first"}, names(p.Job("down/third").WaitsFor), "needs:pipeline of the one that starts it")
+	require.Equal(t, []string{"make", "down/first"}, names(p.Job("down/third").Fetch))
 	require.Equal(t, []string{"make", "down", "down/first", "down/second", "down/third", "side"}, names(p.Job("ship").WaitsFor),
 		"with strategy: depend one waits for the pipeline, too")
 	require.True(t, p.Job("down").Depend && !p.Job("side").Depend)
@@ -54,7 +56,7 @@ ship: {stage: deploy, script: x}
 	require.Same(t, only.Jobs[0], only.Jobs[1].Parent)
 	only, err = p.Only([]string{"down"})
 	require.NoError(t, err)
-	require.Equal(t, []string{"down", "down/first", "down/second", "down/third"}, names(only.Jobs))
+	require.Equal(t, []string{"make", "down", "down/first", "down/second", "down/third"}, names(only.Jobs))
 
 	p, err = o.Parse("f.yml", []byte("top: {trigger: {include: nested.yml, strategy: depend}}"))
 	require.NoError(t, err)
@@ -70,10 +72,11 @@ func TestChildPipelinesThatAreWrong(t *testing.T) {
 		"self.yml": "j: {trigger: {include: self.yml}}", "right.yml": "j: {script: x, tags: [a]}",
 	})
 	for trigger, want := range map[string]string{
-		"{include: wrong.yml}":                       "f.yml:1:17: the child pipeline of \"down\": " + o.Dir + `/wrong.yml:1:5: there is no keyword "scirpt" in a job`,
+		"{include: wrong.yml}":                       "f.yml:1:17: the child pipeline of \"down\" is wrong\n" + o.Dir + "/wrong.yml:1:5: there is no keyword \"scirpt\" in a job",
 		"{include: none.yml}":                        `the child pipeline of "down" has no job: rules, only or when keep every job out`,
+		"{include: right.yml}}\ndown/j: {script: x":  `1:17: the child pipeline of "down" has a job "j", and "down/j" is the name of another`,
 		"{include: nowhere.yml}":                     `there is no file "nowhere.yml"`,
-		"{include: self.yml}":                        "pipelines start pipelines more than 2 deep",
+		"{include: self.yml}":                        "pipelines start pipelines 2 deep at most",
 		"{include: right.yml, branch: a}":            "1:38: trigger:branch is for project",
 		"{strategy: depend}":                         "trigger should have include",
 		"{include: right.yml, strategy: wait}":       "trigger:strategy should be depend or mirror",
@@ -82,13 +85,13 @@ func TestChildPipelinesThatAreWrong(t *testing.T) {
 		_, err := o.Parse("f.yml", []byte("down: {trigger: "+trigger+"}\n"))
 		require.ErrorContains(t, err, want, trigger)
 	}
-	p, err := o.Parse("f.yml", []byte("down: {trigger: {include: right.yml}, allow_failure: true}\nmade: {trigger: {include: [{artifact: a.yml, job: down}]}}"))
+	p, err := o.Parse("f.yml", []byte("down: {trigger: {include: right.yml}, allow_failure: true}"))
 	require.NoError(t, err)
 	var keywords []string
 	for _, w := range p.Warnings {
 		keywords = append(keywords, w.Keyword)
 	}
-	require.Equal(t, []string{"allow_failure of a child pipeline", "trigger", "tags"}, keywords)
-	require.Equal(t, []string{"down", "down/j", "made"}, names(p.Jobs))
+	require.Equal(t, []string{"allow_failure of a child pipeline", "tags"}, keywords)
+	require.Equal(t, []string{"down", "down/j"}, names(p.Jobs))
 	require.IsType(t, &pipeline.Job{}, p.Job("down/j").Parent)
 }

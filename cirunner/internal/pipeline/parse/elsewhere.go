@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"os"
@@ -83,6 +84,17 @@ func (c *compiler) component(n *tree.Node) []inclusion {
 		return nil
 	}
 	return c.fetched(n, "component", project, ref, "templates/"+name+".yml", "templates/"+name+"/template.yml")
+}
+
+// artifact returns the file that a job has made for this pipeline.
+func (c *compiler) artifact(n *tree.Node) []inclusion {
+	job, name := n.Field("job").Text, n.Field("artifact").Text
+	data, ok := c.family.made[madeKey(job, name)]
+	if !ok {
+		c.Errorf(n.At, "include:artifact is for trigger: a job of this pipeline starts the pipeline of the file that another has made")
+		return nil
+	}
+	return []inclusion{{file: job + ":" + name, dir: cmp.Or(c.options.Dir, "."), data: append([]byte{}, data...)}}
 }
 
 // fetched returns the first of some files of another project that there is.

@@ -57,11 +57,12 @@ type inclusion struct {
 	dir    string     // what local includes in it are relative to
 	of     string     // whose directory that is, in messages; empty for the project's
 	inputs *tree.Node // the values that it is given; null without
+	data   []byte     // of one that is no file of the operating system
 }
 
 // name is what messages call the file.
 func (f inclusion) name() string {
-	if f.of == "" {
+	if f.of == "" || f.data != nil {
 		return filepath.ToSlash(f.file)
 	}
 	rel, _ := filepath.Rel(f.dir, f.file) // which it is below
@@ -70,7 +71,10 @@ func (f inclusion) name() string {
 
 // includedFile reads a file that is included; nil if that is no mapping.
 func (c *compiler) includedFile(f inclusion, at tree.Mark) *tree.Node {
-	data, err := tree.ReadFile(f.file)
+	data, err := f.data, error(nil)
+	if data == nil {
+		data, err = tree.ReadFile(f.file)
+	}
 	if err != nil {
 		c.Errorf(at, "include: %v", err)
 		return nil
@@ -130,6 +134,12 @@ func (c *compiler) included(n *tree.Node, from inclusion) []inclusion {
 		"component": func(n *tree.Node) { add(c.component(n)) },
 		"inputs":    func(n *tree.Node) { c.IsMapping("include:inputs", n) },
 		"rules":     func(*tree.Node) {}, // read first
+		"artifact":  func(*tree.Node) { add(c.artifact(n)) },
+		"job": func(*tree.Node) {
+			if !n.Has("artifact") {
+				c.Errorf(n.At, "include:job is for artifact")
+			}
+		},
 	}, nil)
 	for i := range files {
 		files[i].inputs = n.Field("inputs")

@@ -43,19 +43,18 @@ func ParseFile(name string) (*pipeline.Pipeline, error) { return Options{}.Parse
 // Parse reads a pipeline file for a run. name is what positions call the file;
 // what it includes is read as well. Its error is that of the function [Parse].
 func (o Options) Parse(name string, data []byte) (*pipeline.Pipeline, error) {
-	return o.compile(tree.NewReader(o.Strict), name, 0, func(c *compiler) *tree.Node {
+	return o.compile(tree.NewReader(o.Strict), name, family{}, func(c *compiler) *tree.Node {
 		given := c.givenInputs()
 		return c.readWith(name, data, given)
 	})
 }
 
-// compile makes the pipeline of a file that open reads. depth counts the pipelines that
-// started it.
-func (o Options) compile(r *tree.Reader, name string, depth int, open func(c *compiler) *tree.Node) (*pipeline.Pipeline, error) {
+// compile makes the pipeline of a file that open reads.
+func (o Options) compile(r *tree.Reader, name string, of family, open func(c *compiler) *tree.Node) (*pipeline.Pipeline, error) {
 	run := decide.NewRun(&r.Problems, decide.Facts{Predefined: o.Variables, Set: o.Set, Project: o.Project, Elsewhere: o.Elsewhere,
 		Changed: o.Changed, HasCommit: o.HasCommit, Listing: o.Files})
-	c := &compiler{options: o, run: run, depth: depth, starts: map[*pipeline.Job]*draft.Trigger{},
-		Parser: draft.NewParser(r, draft.Settings{Cache: o.Cache, Containers: o.Containers, IsProject: run.IsProject})}
+	c := &compiler{options: o, run: run, family: of, starts: map[*pipeline.Job]*draft.Trigger{},
+		Parser: draft.NewParser(r, draft.Settings{Cache: o.Cache, Containers: o.Containers, IsProject: run.IsProject, Child: of.depth > 0})}
 	p := c.pipeline(open(c))
 	var warnings []pipeline.Warning
 	if p != nil {
@@ -83,8 +82,8 @@ type compiler struct {
 	*draft.Parser
 	run      *decide.Run
 	options  Options
-	includes int                              // how many files were included
-	depth    int                              // of child pipelines
+	includes int // how many files were included
+	family   family
 	starts   map[*pipeline.Job]*draft.Trigger // the pipelines that jobs start
 }
 
@@ -117,7 +116,7 @@ func (c *compiler) pipeline(root *tree.Node) *pipeline.Pipeline {
 	if len(drafts) == 0 && c.Count() == 0 {
 		c.Errorf(tree.Mark{File: root.At.File}, "the file has no job: a job is a name without a dot before it, with a script, such as\n%s", smallest)
 	}
-	return resolve.Resolve(c.run, c.Stages, drafts, c.starts)
+	return resolve.Resolve(c.run, c.Stages, drafts, c.starts, c.family.upstream)
 }
 
 const smallest = "\ttest:\n\t  script: make test"

@@ -26,6 +26,8 @@ type grapher struct {
 	made   map[*pipeline.Job]decide.Decision
 	owner  map[string]*draft.Draft // by the name of a part
 	edges  map[*draft.Draft][]edge
+
+	upstream func(name string) []*pipeline.Job
 }
 
 // An edge leads from a draft to one that it needs.
@@ -35,9 +37,11 @@ type edge struct {
 }
 
 // Resolve makes the pipeline of the jobs of a file, for a run. It adds to starts the child
-// pipelines that jobs start.
-func Resolve(p *decide.Run, stages []string, all []*draft.Draft, starts map[*pipeline.Job]*draft.Trigger) *pipeline.Pipeline {
-	g := &grapher{Run: p, stages: stages, all: all, out: &pipeline.Pipeline{File: p.FirstFile(), Why: p.Why}, drafts: make(map[string]*draft.Draft),
+// pipelines that jobs start. upstream returns the jobs of the pipeline that starts this one, of those that have ended by
+// then.
+func Resolve(p *decide.Run, stages []string, all []*draft.Draft, starts map[*pipeline.Job]*draft.Trigger,
+	upstream func(name string) []*pipeline.Job) *pipeline.Pipeline {
+	g := &grapher{Run: p, upstream: upstream, stages: stages, all: all, out: &pipeline.Pipeline{File: p.FirstFile(), Why: p.Why}, drafts: make(map[string]*draft.Draft),
 		parts: make(map[*draft.Draft][]*pipeline.Job), absent: make(map[*draft.Draft]string), made: make(map[*pipeline.Job]decide.Decision), owner: make(map[string]*draft.Draft), edges: make(map[*draft.Draft][]edge)}
 	for _, d := range all {
 		g.drafts[d.Key] = d
@@ -66,6 +70,7 @@ func Resolve(p *decide.Run, stages []string, all []*draft.Draft, starts map[*pip
 		if t := g.owner[job.Name].Trigger; t != nil {
 			starts[job] = t
 			job.Depend = t.Depend
+			g.tieMade(job, t)
 		}
 	}
 	return g.out
@@ -195,6 +200,9 @@ func (g *grapher) tied(d *draft.Draft, named []draft.Needed) []pipeline.Need {
 // named returns the jobs that an entry of needs names.
 func (g *grapher) named(d *draft.Draft, need draft.Needed) []*pipeline.Job {
 	who, name := words.Quote(d.Key), words.Quote(need.Name)
+	if need.Upstream {
+		return g.ofUpstream(d, need)
+	}
 	to, jobs := g.find(need.Name)
 	switch {
 	case to == nil && need.Optional, to != nil && len(jobs) == 0 && need.Optional:
@@ -246,6 +254,12 @@ func (g *grapher) stage(d *draft.Draft) int { return slices.Index(g.stages, d.St
 func (g *grapher) order(d *draft.Draft, job *pipeline.Job) {
 	waits, fetch := make(map[*pipeline.Job]bool), make(map[*pipeline.Job]bool)
 	for _, need := range job.Needs {
+		if !slices.Contains(g.out.Jobs, need.Job) { // of upstream
+			job.WaitsFor = append(job.WaitsFor, need.Job)
+			if need.Artifacts {
+				job.Fetch = append(job.Fetch, need.Job)
+			}
+		}
 		waits[need.Job] = true
 		fetch[need.Job] = fetch[need.Job] || need.Artifacts
 	}

@@ -9,11 +9,12 @@ import (
 
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 )
 
-// MaxSize is how many bytes a pipeline file may have. Those of people have some
-// thousands.
-const MaxSize = 256 << 10
+// MaxSize is how many bytes a pipeline file may have.
+const MaxSize = pipeline.MaxSize
 
 const (
 	maxDepth      = 100 // levels of YAML, as in GitLab

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -69,6 +70,23 @@ func (p *Problems) Errorf(at Mark, format string, args ...any) {
 	}
 	p.seen[found] = true
 	p.list = append(p.list, found)
+}
+
+// Take adds what is wrong for a [Reader.Sibling], with the files that it has read. A file that is known keeps its place,
+// so that a fault of a file which is read twice is told once.
+func (p *Problems) Take(from *Problems) {
+	place := make([]int, len(from.files))
+	for i, f := range from.files {
+		place[i] = slices.IndexFunc(p.files, func(known source) bool { return known.name == f.name && bytes.Equal(known.data, f.data) })
+		if place[i] < 0 {
+			place[i] = len(p.files)
+			p.files = append(p.files, f)
+		}
+	}
+	for _, found := range from.list {
+		p.Errorf(Mark{found.at.Line, found.at.Column, place[found.at.File]}, "%s", found.text)
+	}
+	p.lost += from.lost
 }
 
 // Count returns how many problems there are.

@@ -201,7 +201,7 @@ func (t *serverTx) queue(batch *pgx.Batch, q *query) {
 	}
 	text, args := q.text, q.args
 	if q.bulk != nil {
-		text, args = q.bulk.postgres, q.bulk.arrays(q.rows)
+		text, args = q.bulk.postgres, append(q.bulk.arrays(q.rows), q.args...)
 	}
 	queued := batch.Queue(t.s.d.read(text), args...)
 	switch {

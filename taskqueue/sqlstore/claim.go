@@ -45,6 +45,7 @@ type claiming struct {
 	skipped bool       // something was due and could not be had: others are at it
 	stirs   bool       // it has leases to end, or children to tell, before it takes anything
 	ahead   *ahead     // what its look has taken with it; nil: nothing
+	full    bool       // and that was as much as the claim may have
 }
 
 // Claim is a method of taskqueue.Store.
@@ -269,7 +270,7 @@ func (c *claiming) finish(n, most int, next time.Time, trim []query) error {
 	queries = append(queries, c.saveBegun())
 	queries = append(append(append(queries, save(c.changed)...), trim...), c.limits.note(c, len(c.tasks))...)
 	queries = append(queries, c.keys.note(c)...)
-	if c.moved {
+	if c.moved && !c.full {
 		queries = append(queries, c.lookHeads())
 	}
 	// A task that was reaped need not be told to others if nothing of it is left.
@@ -282,6 +283,10 @@ func (c *claiming) finish(n, most int, next time.Time, trim []query) error {
 	}
 	if c.skipped && len(c.tasks)+len(c.dead) == 0 { // others are at what is due: they are done soon
 		next, n = c.nowTime().Add(10*time.Millisecond), 0
+	}
+	if c.full { // there may be more, which the next claim finds out
+		c.c.NextDue = c.nowTime()
+		return nil
 	}
 	c.nextDue(len(c.tasks) < n, next)
 	return nil

@@ -59,6 +59,7 @@ type settled struct {
 }
 
 var (
+	sightsText  = "SELECT s.last, s.least, coalesce((SELECT settings FROM tq_queue WHERE queue = $1), '') FROM (" + sightText + ") AS s"
 	lockRuns    = reading("tq_task", "id, state, flags, token, settled, retention, limited", "ORDER BY t.id FOR UPDATE OF t SKIP LOCKED")
 	lockRunning = reading("tq_task", "id, state, flags, token, settled, retention, limited", "ORDER BY t.id FOR UPDATE OF t")
 )
@@ -118,8 +119,7 @@ func (st *settling) run() error {
 	records, parents, locked := map[string]*record{}, map[string]bool{}, map[string]*settled{}
 	lock := st.lock(locked)
 	var settings string
-	err := st.t.run(query{clock: &st.now}, seen.query(st.queue), lock, parentsOf(lock.rows, parents),
-		row("SELECT settings FROM tq_queue WHERE queue = $1", []any{st.queue}, &settings))
+	err := st.t.run(query{clock: &st.now}, row(sightsText, []any{st.queue}, &seen.last, &seen.least, &settings), lock, parentsOf(lock.rows, parents))
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func (c *claiming) takeAhead(n int, looks, room *int) (done bool, err error) {
 		if err := c.consider(found, n, looks, room); err != nil {
 			return false, err
 		}
-		if len(c.tasks) == len(found) && n > 0 && len(found) > 0 || *room < 0 {
+		if c.full = len(c.tasks) == n && n > 0; c.full || len(c.tasks) == len(found) && len(found) > 0 || *room < 0 {
 			return true, nil
 		}
 	}

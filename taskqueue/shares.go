@@ -1,6 +1,9 @@
 package taskqueue
 
-import "context"
+import (
+	"context"
+	"runtime"
+)
 
 // A share is what a queue may have of the places. It is guarded by the worker's mu.
 type share struct {
@@ -54,6 +57,7 @@ func (w *worker) reserve(ctx context.Context, queue string) (n, ends int) {
 		}
 		own.wants = true
 	})
+	w.gatherPlaces(ctx, own)
 	w.await(ctx, func() bool {
 		if ctx.Err() != nil {
 			return false
@@ -72,6 +76,17 @@ func (w *worker) reserve(ctx context.Context, queue string) (n, ends int) {
 		w.change(func() {}) // the queues behind it have waited for its turn
 	}
 	return n, ends
+}
+
+// gatherPlaces waits for a free place, and lets other goroutines run as long as that brings more: runs that are about
+// to end. A claim of many costs little more than one of few.
+func (w *worker) gatherPlaces(ctx context.Context, own *share) {
+	n := 0
+	look := func() bool { n = w.mayTakeLocked(own); return n > 0 }
+	for before := 0; w.await(ctx, look) && n > before; {
+		before = n
+		runtime.Gosched()
+	}
 }
 
 // mayTakeLocked returns how many places a queue may take: those of its share, and those

@@ -43,6 +43,9 @@ type claiming struct {
 	moved   bool       // heads are not what they were
 	parked  int        // how many tasks its last look has parked
 	skipped bool       // something was due and could not be had: others are at it
+	stirs   bool       // it has leases to end, or children to tell, before it takes anything
+	ahead   *ahead     // what its look has taken with it; nil: nothing
+	full    bool       // and that was as much as the claim may have
 }
 
 // Claim is a method of taskqueue.Store.
@@ -59,7 +62,7 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (taskqueue.Clai
 	if err != nil {
 		return taskqueue.Claimed{}, err
 	}
-	s.fronts.found(r.Queue, c.front, c.lowered)
+	s.fronts.found(r.Queue, c.front, c.lowered, len(c.tasks) > 0 && c.plain())
 	if len(c.dead) > 0 {
 		s.fronts.buried(r.Queue)
 	}
@@ -131,39 +134,62 @@ func (c *claiming) run() error {
 
 func (c *claiming) nowTime() time.Time { return time.UnixMicro(c.now.wall).UTC() }
 
-var headsText = func() string {
-	all := []string{
+// endsOf are what a claim looks at beside what waits, headsOf that and when the first of each class is due.
+var (
+	endsOf = []string{
 		"coalesce((SELECT lease_end FROM tq_task WHERE queue = $1 AND state = 3 ORDER BY lease_end LIMIT 1), 0)",
 		"coalesce((SELECT forget FROM tq_task WHERE queue = $1 AND forget > 0 ORDER BY forget LIMIT 1), 0)",
 		"coalesce((SELECT 1 FROM tq_worker WHERE queue = $1 AND worker >= 'd:' AND worker < 'd;' LIMIT 1), 0)",
 		hasReleases,
 	}
-	for i := range taskqueue.Priorities {
-		all = append(all, fmt.Sprintf("coalesce((SELECT due FROM tq_task WHERE queue = $1 AND class = %d AND state < 3 AND due >= $%d ORDER BY due LIMIT 1), -1)", i, i+2))
-	}
-	return "SELECT " + strings.Join(all, ", ")
-}()
+	headsOf = func() []string {
+		all := slices.Clone(endsOf)
+		for i := range taskqueue.Priorities {
+			all = append(all, fmt.Sprintf("coalesce((SELECT due FROM tq_task WHERE queue = $1 AND class = %d AND state < 3 AND due >= $%d ORDER BY due LIMIT 1), -1)", i, i+2))
+		}
+		return all
+	}()
+	headsText = "SELECT " + strings.Join(headsOf, ", ")
+	// A queue that is not there yet has a row all the same.
+	queueText = "SELECT %s, coalesce(q.settings, ''), coalesce(q.last_token, 0), coalesce(q.boot, ''), " + limitsOf +
+		", s.last, s.least FROM (" + sightText + ") AS s LEFT JOIN tq_queue AS q ON q.queue = $1"
+	lookText = fmt.Sprintf(queueText, strings.Join(headsOf, ", "))
+	// lookAheadText is the look of a claim that takes what is due with it.
+	lookAheadText = fmt.Sprintf(queueText, "nextval('tq_token'), "+strings.Join(endsOf, ", "))
+)
 
 // lookHeads is the query of what comes first in each order: when the first lease ends, when the
 // first task is forgotten, and when the first of each class is due.
 func (c *claiming) lookHeads() query {
-	args := []any{c.queue}
-	into := []any{&c.firstEnd, &c.firstForget, &c.deltas, &c.releases}
+	args, into := c.headsAsked()
+	return row(headsText, args, into...)
+}
+
+func (c *claiming) headsAsked() (args, into []any) {
+	args = []any{c.queue}
+	into = []any{&c.firstEnd, &c.firstForget, &c.deltas, &c.releases}
 	for i := range c.heads {
 		args, into = append(args, c.front[i]), append(into, &c.heads[i])
 	}
-	return row(headsText, args, into...)
+	return args, into
 }
 
 // look reads all that a claim has to know before it does anything.
 func (c *claiming) look() error {
 	c.front, c.lowered = c.s.fronts.look(c.queue)
 	var settings, keys string
-	err := c.t.run(query{clock: &c.now},
-		row("SELECT nonce, token FROM tq_worker WHERE queue = $1 AND worker = $2 {lock}", []any{c.queue, "w:" + c.r.Worker}, &c.nonce, &c.base),
-		row("SELECT settings, last_token, boot, "+limitsOf+" FROM tq_queue WHERE queue = $1", []any{c.queue}, &settings, &c.lastToken, &c.boot, &keys),
-		c.seen.query(c.queue),
-		c.lookHeads())
+	of := []any{&settings, &c.lastToken, &c.boot, &keys, &c.seen.last, &c.seen.least}
+	args, into := c.headsAsked()
+	queries := []query{{clock: &c.now},
+		row("SELECT nonce, token FROM tq_worker WHERE queue = $1 AND worker = $2 {lock}", []any{c.queue, "w:" + c.r.Worker}, &c.nonce, &c.base)}
+	if c.ahead = nil; c.s.postgres && c.s.fronts.isBusy(c.queue) {
+		c.ahead = &ahead{want: min(max(c.r.Max, 0), taskqueue.MaxBatch)}
+		queries = append(queries, row(lookAheadText, args[:1], append(append([]any{&c.ahead.base}, into[:len(endsOf)]...), of...)...), c.pickAhead())
+	} else {
+		queries = append(queries, row(lookText, args, append(into, of...)...))
+	}
+	err := c.t.run(queries...)
+	c.stirs = c.firstEnd > 0 && c.firstEnd <= c.now.steady || c.releases != 0
 	var broken error
 	c.settings, broken = readSettings(settings)
 	return errors.Join(err, broken, c.readKeyLimits(keys))
@@ -235,17 +261,16 @@ func (c *claiming) finish(n, most int, next time.Time, trim []query) error {
 		if err := c.readApart(); err != nil {
 			return err
 		}
-	} else {
-		queries = append(queries, loadPayloads(c.tasks, nil))
 	}
 	if len(c.ended) > 0 { // what it was to claim has expired, or lost its payload
 		if err := c.releaseAll(); err != nil {
 			return err
 		}
 	}
+	queries = append(queries, c.saveBegun())
 	queries = append(append(append(queries, save(c.changed)...), trim...), c.limits.note(c, len(c.tasks))...)
 	queries = append(queries, c.keys.note(c)...)
-	if c.moved {
+	if c.moved && !c.full {
 		queries = append(queries, c.lookHeads())
 	}
 	// A task that was reaped need not be told to others if nothing of it is left.
@@ -258,6 +283,10 @@ func (c *claiming) finish(n, most int, next time.Time, trim []query) error {
 	}
 	if c.skipped && len(c.tasks)+len(c.dead) == 0 { // others are at what is due: they are done soon
 		next, n = c.nowTime().Add(10*time.Millisecond), 0
+	}
+	if c.full { // there may be more, which the next claim finds out
+		c.c.NextDue = c.nowTime()
+		return nil
 	}
 	c.nextDue(len(c.tasks) < n, next)
 	return nil
@@ -278,6 +307,7 @@ func (c *claiming) readApart() error {
 		}
 		c.count(taskqueue.CountClaimed, -1)
 		r.Attempt--
+		r.begun = false
 		r.fail("the store had lost its record")
 		c.bury(r)
 		if !slices.Contains(c.changed, r) {

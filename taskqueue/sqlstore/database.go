@@ -35,7 +35,7 @@ type tx interface {
 // A query is one statement, or a bulk with its rows, and where its results go.
 type query struct {
 	text string
-	args []any
+	args []any // of a bulk: those that all rows share, behind their own
 	bulk *bulk
 	rows [][]any
 	// each is called with what scans a row, once for each row of the result.
@@ -85,7 +85,7 @@ func runEach(all []query, clock func() moment, once func(q *query, text string, 
 			err = once(q, q.bulk.sqlite, q.listed(), -1)
 		default:
 			for at, args := range q.rows {
-				if err = once(q, q.bulk.sqlite, args, at); err != nil {
+				if err = once(q, q.bulk.sqlite, append(args, q.args...), at); err != nil {
 					break
 				}
 			}

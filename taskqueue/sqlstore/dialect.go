@@ -91,12 +91,16 @@ func insertion(table string, columns ...column) *bulk {
 }
 
 // change sets all columns but the first two, which are the key.
-func change(table string, columns ...column) *bulk {
+func change(table string, columns ...column) *bulk { return changeAlso(table, nil, columns...) }
+
+// changeAlso is change that sets more, to what is the same for all rows.
+func changeAlso(table string, more []string, columns ...column) *bulk {
 	var arrays, row []string
 	for i, c := range columns[2:] {
 		arrays = append(arrays, c.name+" = v."+c.name)
 		row = append(row, fmt.Sprintf("%s = $%d", c.name, i+3))
 	}
+	arrays, row = append(arrays, more...), append(row, more...)
 	key := [2]string{columns[0].name, columns[1].name}
 	return &bulk{
 		columns: columns,

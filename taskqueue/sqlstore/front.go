@@ -23,6 +23,7 @@ type front struct {
 	buried  bool                        // there may be more dead letters than when a claim has looked for those that are not kept
 	kept    int                         // MaxDead, as it was then
 	looked  time.Time                   // when that was
+	busy    bool                        // the last claim has found something, and no limits
 }
 
 // wholeEvery is how long what others have added before the front may stay unseen.
@@ -58,12 +59,20 @@ func (f *fronts) look(queue string) (due [taskqueue.Priorities]int64, lowered ui
 
 // found notes where a claim has found tasks, unless something was added before that
 // meanwhile, which the claim may not have seen.
-func (f *fronts) found(queue string, due [taskqueue.Priorities]int64, lowered uint64) {
+func (f *fronts) found(queue string, due [taskqueue.Priorities]int64, lowered uint64, busy bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if of := f.ofLocked(queue); of.lowered == lowered {
+	of := f.ofLocked(queue)
+	if of.busy = busy; of.lowered == lowered {
 		of.due = due
 	}
+}
+
+// isBusy reports whether the last claim has found something in a queue without limits.
+func (f *fronts) isBusy(queue string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ofLocked(queue).busy
 }
 
 // lower has claims look from where tasks are due that this process has written; negative:

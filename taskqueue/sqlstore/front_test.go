@@ -75,14 +75,14 @@ func TestAFrontIsNotMovedPastWhatWasAddedMeanwhile(t *testing.T) {
 	var f fronts
 	due, lowered := f.look("q")
 	due[0] = 100
-	f.found("q", due, lowered)
+	f.found("q", due, lowered, false)
 	due, lowered = f.look("q")
 	f.lower("q", [taskqueue.Priorities]int64{50, -1, -1, -1, -1, -1, -1, -1})
 	due[0] = 200
-	f.found("q", due, lowered)
+	f.found("q", due, lowered, false)
 	assert.EqualValues(t, 50, f.of("q")[0])
 	due, lowered = f.look("q")
 	due[0] = 200
-	f.found("q", due, lowered)
+	f.found("q", due, lowered, false)
 	assert.EqualValues(t, 200, f.of("q")[0])
 }

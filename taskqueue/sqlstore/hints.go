@@ -106,11 +106,11 @@ func (h *hints) saw(queue string, wakes int64) (before bool) {
 	return before
 }
 
-// after returns what is closed at the next hint, and whether there were more than seen.
-func (h *hints) after(queue string, seen uint64) (next <-chan struct{}, missed, closed bool) {
+// after returns what is closed at the next hint, and whether there were more than seen. If told it begins to listen.
+func (h *hints) after(queue string, seen uint64, listen bool) (next <-chan struct{}, missed, closed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.stop == nil && h.start != nil && !h.closed {
+	if listen && h.stop == nil && h.start != nil && !h.closed {
 		h.ready = make(chan struct{})
 		h.stop = h.start()
 	}
@@ -152,12 +152,16 @@ func (h *hints) close() {
 	}
 }
 
+// briefWait is so short a wait that nobody is listened to for it, or told of it.
+const briefWait = 20 * time.Millisecond
+
 // Wait is a method of taskqueue.Store.
 func (s *Store) Wait(ctx context.Context, queue string, seen uint64, until time.Time) error {
 	if err := taskqueue.CheckName("queue", queue); err != nil {
 		return err
 	}
-	next, missed, closed := s.hints.after(queue, seen)
+	long := clock.Until(until) > briefWait
+	next, missed, closed := s.hints.after(queue, seen, long)
 	switch {
 	case closed:
 		return taskqueue.ErrClosed
@@ -167,7 +171,7 @@ func (s *Store) Wait(ctx context.Context, queue string, seen uint64, until time.
 	if fault := s.hints.untold(); fault != nil {
 		return fault
 	}
-	if s.hints.start != nil {
+	if s.hints.start != nil && long {
 		begin := s.watches
 		if s.postgres {
 			begin = s.sleeps

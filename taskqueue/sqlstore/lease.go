@@ -24,11 +24,10 @@ type sight struct {
 	least int64 // the shortest lease that any of them has asked for
 }
 
+const sightText = "SELECT coalesce(max(last_seen), 0) AS last, coalesce(min(CASE WHEN least > 0 THEN least END), 0) AS least FROM tq_worker WHERE queue = $1 AND worker > 'e'"
+
 // query reads it.
-func (g *sight) query(queue string) query {
-	return row("SELECT coalesce(max(last_seen), 0), coalesce(min(CASE WHEN least > 0 THEN least END), 0) FROM tq_worker WHERE queue = $1 AND worker > 'e'",
-		[]any{queue}, &g.last, &g.least)
-}
+func (g *sight) query(queue string) query { return row(sightText, []any{queue}, &g.last, &g.least) }
 
 // It leaves out what others have locked: they extend, settle or reap it, after the same gap. To wait
 // for them would have callers, who have locked their own runs, wait for each other.

@@ -30,8 +30,10 @@ var begins = map[mode]string{
 }
 
 // clockText reads the clock of the server. A process that is stopped within a transaction has
-// rows locked: the server ends its transaction after two seconds.
-const clockText = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, set_config('idle_in_transaction_session_timeout', '2000', true)"
+// rows locked: the server ends its transaction after two seconds. A statement about few rows is planned
+// once: the server would do that each time, because it guesses that there are ten of them as a rule.
+const clockText = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, set_config('idle_in_transaction_session_timeout', '2000', true)" +
+	" || set_config('plan_cache_mode', 'force_generic_plan', true)"
 
 // briefClockText has the transaction wait for locks of others for 100 ms at most, each time.
 const briefClockText = clockText + " || set_config('lock_timeout', '100', true)"
@@ -201,7 +203,7 @@ func (t *serverTx) queue(batch *pgx.Batch, q *query) {
 	}
 	text, args := q.text, q.args
 	if q.bulk != nil {
-		text, args = q.bulk.postgres, q.bulk.arrays(q.rows)
+		text, args = q.bulk.postgres, append(q.bulk.arrays(q.rows), q.args...)
 	}
 	queued := batch.Queue(t.s.d.read(text), args...)
 	switch {

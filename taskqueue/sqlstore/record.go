@@ -30,6 +30,7 @@ type record struct {
 	texts texts // which of them have changed
 
 	waited bool // it was in StateWaiting when it was read
+	begun  bool // it was begun since it was read; see beginTasks
 }
 
 // texts are what of a record may be long, and is written only if it has changed.

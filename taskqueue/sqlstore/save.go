@@ -3,12 +3,23 @@ package sqlstore
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/ambit-go/ambit/taskqueue"
 )
 
 var (
-	changeTasks    = change("tq_task", changing...)
+	changeTasks = change("tq_task", changing...)
+	// beginTasks is changeTasks for tasks that one claim begins, and endRuns for runs that are done and of which
+	// nothing else is to be told: most changes are one of the two.
+	beginTasks = func() *bulk {
+		b := changeAlso("tq_task", []string{"state = 3", "spare_end = 0", "worker = $7", "started = $8", "lease = $9", "lease_end = $10"},
+			column{"queue", "text"}, column{"id", "text"}, column{"token", "bigint"}, column{"attempt", "bigint"}, column{"flags", "bigint"}, column{"limited", "text"})
+		b.postgres += " RETURNING t.queue, t.id, t." + strings.Join(strings.Split(names(payloadColumns), ", "), ", t.")
+		return b
+	}()
+	endRuns = changeAlso("tq_task", []string{"state = 5", "lease_end = 0", "settled = token", "ended = $4"},
+		column{"queue", "text"}, column{"id", "text"}, column{"forget", "bigint"})
 	changeError    = changeText("error")
 	changeResult   = changeText("result")
 	changeProgress = changeText("progress")
@@ -27,11 +38,14 @@ func changeText(name string) *bulk {
 	return change("{payload}", column{"queue", "text"}, column{"id", "text"}, column{name, "bytea"})
 }
 
-// save returns what writes records that have changed, each of them once.
+// save returns what writes records that have changed, each of them once. Those that are
+// begun are written by saveBegun, which comes first.
 func save(all []*record) []query {
 	var tasks, errors, results, progress, freed, loose [][]any
 	for _, r := range all {
-		tasks = append(tasks, r.changingRow())
+		if !r.begun {
+			tasks = append(tasks, r.changingRow())
+		}
 		text := func(of texts, rows *[][]any, b []byte) {
 			if r.texts&of != 0 {
 				*rows = append(*rows, []any{r.Queue, r.ID, bytes(b)})
@@ -46,7 +60,7 @@ func save(all []*record) []query {
 		if r.waited && r.State != taskqueue.StateWaiting {
 			loose = append(loose, []any{r.Queue, r.ID})
 		}
-		r.texts, r.held, r.waited = 0, r.has(holds), r.State == taskqueue.StateWaiting
+		r.texts, r.held, r.waited, r.begun = 0, r.has(holds), r.State == taskqueue.StateWaiting, false
 	}
 	slices.SortFunc(freed, func(a, b []any) int { return cmp.Compare(a[1].(string), b[1].(string)) })
 	return []query{in(changeTasks, tasks), in(changeError, errors), in(changeResult, results), in(changeProgress, progress), in(removeUnique, freed), in(removeEdges, loose)}
@@ -89,6 +103,23 @@ func load(b *bulk, queue string, ids []string, into map[string]*record) query {
 	return q
 }
 
+// saveBegun is what writes tasks that a claim has begun. On PostgreSQL it reads what stands apart from the records, too.
+func (c *claiming) saveBegun() query {
+	q := query{bulk: beginTasks}
+	of := map[string]*record{}
+	for _, r := range c.tasks {
+		if r.begun {
+			of[r.ID] = r
+			q.rows = append(q.rows, []any{r.Queue, r.ID, r.Token, int64(r.Attempt), int64(r.flags), r.limited})
+			q.args = []any{r.Worker, micros(r.StartedAt), r.lease, r.leaseEnd}
+		}
+	}
+	if c.s.postgres {
+		q.each = intoPayloads(of, nil)
+	}
+	return q
+}
+
 // loadPayloads is the query that reads what stands apart from records into them. It calls
 // found with each.
 func loadPayloads(all []*record, found func(r *record)) query {
@@ -98,7 +129,13 @@ func loadPayloads(all []*record, found func(r *record)) query {
 		q.rows = append(q.rows, []any{r.Queue, r.ID})
 		of[r.ID] = r
 	}
-	q.each = func(scan func(...any) error) error {
+	q.each = intoPayloads(of, found)
+	return q
+}
+
+// intoPayloads scans rows of readPayloads into records.
+func intoPayloads(of map[string]*record, found func(r *record)) func(scan func(...any) error) error {
+	return func(scan func(...any) error) error {
 		var queue, id string
 		var payload, more, failure, result, progress []byte
 		if err := scan(&queue, &id, &payload, &more, &failure, &result, &progress); err != nil {
@@ -110,7 +147,6 @@ func loadPayloads(all []*record, found func(r *record)) query {
 		}
 		return r.scanPayload(payload, more, failure, result, progress)
 	}
-	return q
 }
 
 // holder is the query of the task that holds a unique key.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/store"
@@ -51,25 +52,83 @@ type settling struct {
 	waiting [taskqueue.Priorities]int64
 }
 
-func (st *settling) run() error {
-	var seen sight
+// A settled is what is to be known of a task whose run has ended well, and has left nothing.
+type settled struct {
+	state, flags, token, settled, retention int64
+	limited                                 string
+}
+
+var (
+	sightsText  = "SELECT s.last, s.least, coalesce((SELECT settings FROM tq_queue WHERE queue = $1), '') FROM (" + sightText + ") AS s"
+	lockRuns    = reading("tq_task", "id, state, flags, token, settled, retention, limited", "ORDER BY t.id FOR UPDATE OF t SKIP LOCKED")
+	lockRunning = reading("tq_task", "id, state, flags, token, settled, retention, limited", "ORDER BY t.id FOR UPDATE OF t")
+)
+
+// lock is the query that locks the tasks of the outcomes.
+func (st *settling) lock(into map[string]*settled) query {
 	ids := make([]string, len(st.places))
 	for n, i := range st.places {
 		ids[n] = st.outcomes[i].ID
 	}
-	records, parents := map[string]*record{}, map[string]bool{}
-	lock := load(lockTasks, st.queue, ids, records)
-	if !st.alone {
-		lock.bulk = lockChildren
+	q := load(lockRuns, st.queue, ids, nil)
+	if st.alone {
+		q.bulk = lockRunning
 	}
+	q.each = func(scan func(...any) error) error {
+		var id string
+		one := new(settled)
+		err := scan(&id, &one.state, &one.flags, &one.token, &one.settled, &one.retention, &one.limited)
+		into[id] = one
+		return err
+	}
+	return q
+}
+
+// succeed takes over those outcomes that only say of a run that it has ended well, and returns the query of that,
+// the places of all others, and the ids of those that are locked. It does what step.settle would do.
+func (st *settling) succeed(locked map[string]*settled, parents map[string]bool) (q query, others []int, ids []string) {
+	q = query{bulk: endRuns, args: []any{st.now.wall}}
+	other := map[string]bool{} // its outcomes are taken in their order
+	for _, i := range st.places {
+		o := &st.outcomes[i]
+		one := locked[o.ID]
+		switch {
+		case one == nil:
+			others = append(others, i)
+		case !other[o.ID] && o.Token == one.token && one.settled == one.token && one.state == int64(taskqueue.StateDone):
+			st.results[i] = store.Settled
+		case !other[o.ID] && o.Kind == store.Succeeded && o.Error == "" && len(o.Result) == 0 && o.Token == one.token && one.state == running &&
+			flags(one.flags)&holds == 0 && one.limited == "" && !parents[o.ID]:
+			forget := st.now.steady + max(time.Duration(one.retention), taskqueue.MinRetention).Microseconds()
+			q.rows = append(q.rows, []any{st.queue, o.ID, forget})
+			one.settled, one.state, st.results[i] = one.token, int64(taskqueue.StateDone), store.Settled
+		case !other[o.ID] && one.state == int64(taskqueue.StateDone) && o.Token != one.token:
+			st.results[i] = store.Stale
+		default:
+			other[o.ID] = true
+			others, ids = append(others, i), append(ids, o.ID)
+		}
+	}
+	st.count(taskqueue.CountDone, int64(len(q.rows)))
+	st.room = len(q.rows) > 0
+	return q, others, ids
+}
+
+func (st *settling) run() error {
+	var seen sight
+	records, parents, locked := map[string]*record{}, map[string]bool{}, map[string]*settled{}
+	lock := st.lock(locked)
 	var settings string
-	err := st.t.run(query{clock: &st.now}, seen.query(st.queue), lock, parentsOf(lock.rows, parents),
-		row("SELECT settings FROM tq_queue WHERE queue = $1", []any{st.queue}, &settings))
+	err := st.t.run(query{clock: &st.now}, row(sightsText, []any{st.queue}, &seen.last, &seen.least, &settings), lock, parentsOf(lock.rows, parents))
 	if err != nil {
 		return err
 	}
+	succeeded, places, ids := st.succeed(locked, parents)
+	if err := st.t.run(load(readTasks, st.queue, ids, records)); err != nil {
+		return err
+	}
 	all := map[*record]bool{}
-	for _, i := range st.places {
+	for _, i := range places {
 		r := records[st.outcomes[i].ID]
 		ended := r != nil && r.State.Ended()
 		answer, changed := st.settle(r, &st.outcomes[i])
@@ -92,7 +151,7 @@ func (st *settling) run() error {
 		return err
 	}
 	st.waiting = firsts(all)
-	queries := append(save(st.changed), seen.step(st.step)...)
+	queries := append(append(save(st.changed), succeeded), seen.step(st.step)...)
 	set, err := readSettings(settings)
 	if err != nil {
 		return err

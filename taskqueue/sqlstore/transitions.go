@@ -196,6 +196,7 @@ func (s *step) expire(r *record) {
 func (s *step) begin(r *record, worker string, token int64, lease time.Duration) {
 	r.State, r.Token, r.Worker, r.StartedAt = taskqueue.StateRunning, token, worker, time.UnixMicro(s.now.wall).UTC()
 	r.Attempt++
+	r.begun = true
 	r.set(reaped, false)
 	if r.Until == taskqueue.Start {
 		r.set(holds, false)

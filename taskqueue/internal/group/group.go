@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync"
 )
@@ -108,6 +109,7 @@ func (g *Group[T]) leave(r *round[T], place int) bool {
 // run serves a round when there is a slot for it: the rounds have them in their order.
 func (g *Group[T]) run(r *round[T]) {
 	g.slots <- struct{}{}
+	g.gather(r)
 	items := g.take(r)
 	defer func() { // also if serve panics or ends the goroutine: nobody must wait for ever
 		if v := recover(); v != nil {
@@ -124,6 +126,16 @@ func (g *Group[T]) run(r *round[T]) {
 	if len(items) > 0 {
 		r.err = errEnded
 		r.err = g.serve(items)
+	}
+}
+
+// gather lets other goroutines run as long as that brings more items: callers that are about to come.
+func (g *Group[T]) gather(r *round[T]) {
+	for n, before := 0, -1; n != before; {
+		runtime.Gosched()
+		g.mu.Lock()
+		n, before = len(r.items), n
+		g.mu.Unlock()
 	}
 }
 

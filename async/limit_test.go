@@ -349,8 +349,11 @@ func TestAWaitOfABareGoroutineLosesNoSlot(t *testing.T) {
 	}
 }
 
-// TestASettlingTaskHandsItsSlotToWhoWaitedForIt: and starts nothing new before.
+// TestASettlingTaskHandsItsSlotToWhoWaitedForIt: and starts nothing new before, whether or not anybody observes.
 func TestASettlingTaskHandsItsSlotToWhoWaitedForIt(t *testing.T) {
+	observers := map[string][]async.ScopeOption{
+		"": nil, ", observed": {async.Observe(async.ObserverFunc(func(async.Event) {}))}, ", entered": {async.Observe(new(giver))}, ", profiled": {async.Profile()},
+	}
 	for name, await := range map[string]func(context.Context, *async.Future[int]) error{
 		"Await": func(ctx context.Context, f *async.Future[int]) error { _, err := f.Await(ctx, 0); return err },
 		"Await in a Scope": func(ctx context.Context, f *async.Future[int]) error {
@@ -359,31 +362,37 @@ func TestASettlingTaskHandsItsSlotToWhoWaitedForIt(t *testing.T) {
 		"Wait":     func(ctx context.Context, f *async.Future[int]) error { _, err := f.Wait(ctx); return err },
 		"AwaitAll": func(ctx context.Context, f *async.Future[int]) error { return async.AwaitAll(ctx, 0, f)[0].Err },
 	} {
-		t.Run(name, func(t *testing.T) {
-			limitedScope(t, 1, func(t *testing.T, ctx context.Context) error {
-				var order []string // one runs at a time: no lock needed
-				note := func(what string) func(context.Context) error {
-					return func(context.Context) error { order = append(order, what); return nil }
-				}
-				top := async.Start(ctx, func(ctx context.Context) error {
-					async.Go(ctx, note("before"))
-					child := async.Execute(ctx, func(context.Context) (int, error) {
-						for range 3 {
-							async.Go(ctx, note("after"))
-						}
-						return 1, note("child")(nil)
-					})
-					async.Go(ctx, note("after"))
-					err := await(ctx, child)
-					_ = note("waiter")(nil)
-					return err
+		for observed, options := range observers {
+			t.Run(name+observed, func(t *testing.T) {
+				limitedScope(t, 1, func(t *testing.T, ctx context.Context) error {
+					return async.Scope(ctx, func(ctx context.Context) error { return settleInOrder(ctx, t, await) }, options...)
 				})
-				_, err := top.Await(ctx, 0)
-				require.Equal(t, []string{"before", "child", "waiter", "after", "after", "after", "after"}, order)
-				return err
 			})
-		})
+		}
 	}
+}
+
+func settleInOrder(ctx context.Context, t *testing.T, await func(context.Context, *async.Future[int]) error) error {
+	var order []string // one runs at a time: no lock needed
+	note := func(what string) func(context.Context) error {
+		return func(context.Context) error { order = append(order, what); return nil }
+	}
+	top := async.Start(ctx, func(ctx context.Context) error {
+		async.Go(ctx, note("before"))
+		child := async.Execute(ctx, func(context.Context) (int, error) {
+			for range 3 {
+				async.Go(ctx, note("after"))
+			}
+			return 1, note("child")(nil)
+		})
+		async.Go(ctx, note("after"))
+		err := await(ctx, child)
+		_ = note("waiter")(nil)
+		return err
+	})
+	_, err := top.Await(ctx, 0)
+	require.Equal(t, []string{"before", "child", "waiter", "after", "after", "after", "after"}, order)
+	return err
 }
 
 func TestBodiesNeedNoSlot(t *testing.T) {

@@ -2,6 +2,7 @@ package async
 
 import (
 	"context"
+	"reflect"
 	"strings"
 	"time"
 
@@ -14,7 +15,8 @@ import (
 
 // An Observer is told what happens in a scope; see [Observe]. It is called by
 // the goroutines of the tasks, possibly several at once, with no lock held.
-// A failure of an observer is an error of the scope.
+// Under a [Limit] the task keeps its slot meanwhile, so an observer must not wait
+// for what queues there. A failure of an observer is an error of the scope.
 //
 // An Observer with a method
 //
@@ -90,6 +92,9 @@ func eventOf(e tree.Event) Event {
 // observerOf returns o as the tree calls it.
 func observerOf(o Observer) *tree.Observer {
 	to := &tree.Observer{Kinds: kindsOf(o), Tell: func(e tree.Event) { o.Observe(eventOf(e)) }}
+	if reflect.TypeOf(o).Kind() == reflect.Pointer {
+		to.Self = o
+	}
 	if giver, gives := o.(interface {
 		Enter(ctx context.Context, e Event) context.Context
 	}); gives {

@@ -197,8 +197,9 @@ func (n limit) applyFork(f *forkOptions)        { f.limit = int(n) }
 // # Details
 //
 // These are tasks, hooks, scopes inside it and what runs in those; not the
-// scope itself, nor a task that was cancelled before it ran. An outer
-// scope's observer is told too. With a method Kinds, see [Observer], it is told of other kinds of events.
+// scope itself, nor a task that was cancelled before it ran. Several observers of a scope
+// are told in the order of the options, and those of the scopes around it after them. One
+// that is a pointer is told of each task once, also where several scopes have it. With a method Kinds, see [Observer], it is told of other kinds of events.
 //
 // An observer that has a method
 //
@@ -214,7 +215,7 @@ func Observe(o Observer) ScopeOption {
 		panic("async: Observe(nil): leave the option out instead")
 	}
 	to := observerOf(o)
-	return scopeOption(func(s *tree.ScopeOptions) { s.Observer = to })
+	return scopeOption(func(s *tree.ScopeOptions) { s.Observers = append(s.Observers, to) })
 }
 
 // A ForkOption changes how items are worked on. [Name], [Timeout] and

@@ -25,6 +25,15 @@
 // once. A process that a shell starts just as it hears TERM has not heard it, and
 // gets KILL after the grace.
 //
+// # The exit status of the program
+//
+// That of a command is not that of the program which runs it: a helper that fails with 3 is one
+// of its errors, and Main of package service ends with 1. A program that is to end as its command
+// did says so:
+//
+//	result, err := proc.Run(ctx, step)
+//	return service.WithStatus(err, result.Status())
+//
 // # What is left behind
 //
 // A command that ends by itself may leave processes in its group. They may go on

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/batch"
+	"github.com/ambit-go/ambit/proc"
 	"github.com/ambit-go/ambit/service"
 )
 
@@ -37,6 +38,21 @@ func ExampleMain() {
 }
 
 func sweep(context.Context) error { return nil }
+
+// A program that does the work of one command ends as that does.
+func ExampleWithStatus() {
+	run := func(ctx context.Context) error {
+		result, err := proc.Run(ctx, proc.Command{Name: "lint", Args: []string{"sh", "-c", "exit 3"}})
+		return service.WithStatus(err, result.Status())
+	}
+	_ = func() { service.Main(run) } // in the function main: the exit status is 3
+	err := run(context.Background())
+	fmt.Println(err)
+	fmt.Println(err.(interface{ ExitStatus() int }).ExitStatus())
+	// Output:
+	// lint: exit status 3
+	// 3
+}
 
 // One Ctrl-C is one signal, also where timeout or npm sends it on. Nothing but a second one
 // ends the drain.

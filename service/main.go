@@ -43,7 +43,7 @@ import (
 // the program. The exit status is
 //
 //	0	no error: all was done, or was drained after a signal
-//	n	the first error with a method ExitStatus() int says so
+//	n	the first error with a method ExitStatus() int says so, as those of [WithStatus] do
 //	128+n	signal number n has cut short what there was to do: the error
 //		matches its SignalError or is that of the ctx, or a second one came
 //	2	a panic, whose stack is written, or a *async.PanicError in an error

@@ -187,12 +187,12 @@ func (s *Scope) recordHookErrorIf(first func() bool, err error) {
 	}
 }
 
-// TellEnd does step 6 of failure.go: it tells the observers that t has ended.
+// TellEnd does step 6 of failure.go: it tells the observers that t has ended. The slot of t stays with it, so that who
+// waits for t gets it, and nothing new is started before.
 func TellEnd(t *Task, v *Verdict, stop *StopError) {
 	if untold(t) {
 		return
 	}
-	t.Retire() // observers are no part of the handler
 	TellObservers(t.Owner, EndEvent(t, v, stop))
 }
 

@@ -3,6 +3,7 @@ package tree
 import (
 	"context"
 	"runtime"
+	"slices"
 )
 
 // This file is about calls of Scope and Shield: scopes whose handler, the body, runs on the
@@ -82,8 +83,8 @@ func SetOptions(s *Scope, o *ScopeOptions) {
 	if o.On != nil {
 		s.On = o.On
 	}
-	if o.Observer != nil {
-		s.Observers = s.Observers.and(o.Observer, guarded)
+	for _, one := range slices.Backward(o.Observers) {
+		s.Observers = s.Observers.and(one, guarded)
 	}
 	if o.Profile != nil {
 		s.Observers = s.Observers.and(o.Profile, guarded)

@@ -68,8 +68,8 @@ type ScopeOptions struct {
 	HookTimeout time.Duration // 0: inherited
 	Limit       int           // 0: inherited
 	On          executor      // nil: inherited
-	Observer    *Observer     // nil: nobody is told
-	Profile     *Observer     // nil: none; told before Observer
+	Observers   []*Observer   // told in this order
+	Profile     *Observer     // nil: none; told before Observers
 	impatient   impatient     // nil: what is left is waited for as long as it takes
 	OnFailure   func(error) error
 	OnPanic     func(p error) error // told what users are given for a panic
@@ -126,6 +126,7 @@ type sighting struct {
 
 // An Observer is what is told of the tasks of a scope. A nil function is not called.
 type Observer struct {
+	Self  any   // what users know it as, if that is a pointer; nil: it is not the same as any other
 	Kinds Kinds // that Tell is told of
 	Tell  func(Event)
 	// Enter is called before Tell is told of a start. It returns ctx, which has the values of the task
@@ -150,8 +151,13 @@ type observers struct {
 	guard func(in *Scope, call func() error) // calls call; what goes wrong in that is an error of in
 }
 
-// and returns o, and inside it the observer that is added.
+// and returns o, and inside it the observer that is added, unless that is among them already.
 func (o *observers) and(added *Observer, guard func(*Scope, func() error)) *observers {
+	for x := o; x != nil; x = x.outer {
+		if added.Self != nil && x.Self == added.Self {
+			return o
+		}
+	}
 	all := added.Kinds
 	if added.Enter != nil || added.Begin != nil {
 		all = all.With(givesValues)

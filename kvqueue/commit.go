@@ -18,7 +18,7 @@ import (
 // A batch that is more than one transaction of the store can hold is an [*InvalidError], before
 // anything was sent. If the claims are lost, if somebody has settled an item, or if a guard
 // of f does not hold, nothing was done: the error matches [ErrLost], [ErrSettled] or
-// [ErrConflict]. After an answer that was lost Commit finds out whether the transaction was
+// [ErrConflict], and items that nobody has settled stay claimed. After an answer that was lost Commit finds out whether the transaction was
 // done; if the session or ctx has ended meanwhile it cannot, and the error matches [ErrUnknown].
 // Items of another handle are an [*InvalidError].
 func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error {

@@ -54,7 +54,7 @@ func random() uint64 {
 //	q/<key>            a ready item: its record
 //	w/<session>/<key>  a claimed item: its record; the fence is the revision of this key
 //	x/<key>            a dead item: its record and its last error
-//	r/<session>        how many claims the session wants to have; leased
+//	r/<session>        how many claims the session wants to have, and how many each of its calls; leased
 //	l/<session>        the owner, while the session lives; leased
 //	s/<session>        the owner, until its items were given back
 //	n/<session>        the producer's last transaction, and a bell for those who wait; leased

@@ -2,6 +2,7 @@ package kvqueue_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,11 +109,13 @@ func TestACallerThatGotFewerThanItWouldTakeIsGivenNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)
 		net := newCut(kv)
+		var slow atomic.Int64
+		net.delay = func() time.Duration { return time.Duration(slow.Load()) }
 		first, second, in := open(t, kv, "q"), open(t, net, "q"), open(t, kv, "q")
 		waits(t, first)()
 		one, two := stays(t, second, 10), stays(t, second, 10)
 		time.Sleep(time.Second)
-		net.delay = func() time.Duration { return 20 * time.Millisecond }
+		slow.Store(int64(20 * time.Millisecond))
 		_, err := in.Enqueue(t.Context(), []byte("a"))
 		require.NoError(t, err)
 		time.Sleep(5 * time.Millisecond)

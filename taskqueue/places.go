@@ -2,10 +2,13 @@ package taskqueue
 
 import "github.com/ambit-go/ambit/taskqueue/store"
 
+// mostUnsettled is how many runs wait to be settled at most, for each place: with one, claims wait for settles, and more
+// pile up if the store is slower than the handlers. A process that is killed has done them for nothing.
+const mostUnsettled = 4
+
 // vacate gives the place of a run back whose handler has ended, though the store has
-// not been told yet: the next task is claimed meanwhile. While as many as there are
-// places wait to be settled it keeps its place, or they would pile up if the store is
-// slower than the handlers.
+// not been told yet: the next task is claimed meanwhile. While as many as mostUnsettled says
+// wait to be settled it keeps its place.
 func (w *worker) vacate(key runKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -16,7 +19,7 @@ func (w *worker) vacate(key runKey) {
 
 // vacateLocked has those give their places back that have ended first.
 func (w *worker) vacateLocked() {
-	for len(w.ended) > 0 && w.unsettled < w.o.concurrency {
+	for len(w.ended) > 0 && w.unsettled < mostUnsettled*w.o.concurrency {
 		key := w.ended[0]
 		w.ended = w.ended[1:]
 		if r := w.runs[key]; r != nil { // else it is settled already

@@ -132,7 +132,7 @@ type worker struct {
 	changed chan struct{}                    // closed, and replaced, when something here has changed and waited is set
 	waited  bool                             // somebody waits for changed
 	// unsettled is how many runs have given their places back and are not settled. It is
-	// at most the concurrency.
+	// at most the concurrency times mostUnsettled.
 	unsettled int
 	ended     []runKey          // of which the handlers have ended, and that have their places yet: the first comes first
 	idle      map[string]bool   // queues that had nothing due when they were asked last, and since then no run has ended

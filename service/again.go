@@ -20,7 +20,7 @@ func (s *set) stop(m *member) (over bool) {
 	case m.svc.Drain != nil && now.returned: // with something left that it does not drop
 	case m.svc.Drain != nil && now.ready:
 		m.told = true
-		m.drain = async.Start(now.all.Context(), m.callDrain, async.Name(m.label+drainSuffix))
+		m.callsDrain(now.all)
 	case m.svc.Drain != nil && now.mayBePaused() && !m.rerun && !m.svc.reopened:
 		m.again = true
 		m.cancel(s.cause()) // a pause is over; see runAgain
@@ -31,6 +31,15 @@ func (s *set) stop(m *member) (over bool) {
 		m.cancel(s.cause())
 	}
 	return m.over()
+}
+
+// callsDrain starts the task of Drain, in a group of its own.
+func (m *member) callsDrain(all *async.Group) {
+	own := async.NewGroup(all.Context(), async.Name(m.label+drainSuffix))
+	m.set.mu.Lock()
+	m.state.parts = append(m.state.parts, own)
+	m.set.mu.Unlock()
+	m.drain = async.Start(own.Context(), m.callDrain, async.Name(m.label+drainSuffix))
 }
 
 // runAgain starts m once more, to be drained: it has failed, and its turn to stop came before it was

@@ -40,11 +40,12 @@ const drainSuffix = ": drain"
 
 // A state is what other goroutines than the supervisor's say of a service, or ask.
 type state struct {
-	all   *async.Group // what the service is: own, and drain; nil before the start
-	since time.Time    // when the turn of the service to stop came; the zero time before
-	again bool         // Run may be called once although that has come
-	late  bool         // it was not called because of that
-	over  bool         // nothing of all is left
+	all   *async.Group   // what the service is: own, and drain; nil before the start
+	parts []*async.Group // the groups in all that tasks are in
+	since time.Time      // when the turn of the service to stop came; the zero time before
+	again bool           // Run may be called once although that has come
+	late  bool           // it was not called because of that
+	over  bool           // nothing of all is left
 
 	called    bool  // Run was called at least once
 	calls     int   // how often it was

@@ -92,15 +92,19 @@ func (m *member) fieldOf(task async.Straggler) string {
 // left returns the tasks of m that run, with stacks, and how many more there are. A group
 // in there has no goroutine and is none. A wait that is over before it begins is how a
 // group is asked. The group ends when nothing is left there, so nothing may be started in
-// there from then on.
+// there from then on. It is not the group of all that is asked: one that ends dismisses the
+// groups in it.
 func (m *member) left() (tasks []async.Straggler, more int) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	var left *async.StragglerError
-	if as(m.now().all.Wait(over), &left) {
-		return slices.DeleteFunc(left.Left, func(l async.Straggler) bool { return l.Stack == "" }), left.More
+	for _, part := range m.now().parts {
+		var left *async.StragglerError
+		if as(part.Wait(over), &left) {
+			tasks = append(tasks, slices.DeleteFunc(slices.Clone(left.Left), func(l async.Straggler) bool { return l.Stack == "" })...)
+			more += left.More
+		}
 	}
-	return nil, 0
+	return tasks, more
 }
 
 // as is errors.As for an error whose methods may panic.

@@ -177,11 +177,11 @@ func (s *set) call(m *member) {
 	m.ctx, m.cancel = context.WithCancelCause(context.WithValue(s.scope, memberKey{}, m))
 	opts := append([]async.TaskOption{async.Name(m.label)}, m.svc.Options...)
 	all := async.NewGroup(m.ctx, async.Name(m.label))
-	s.mu.Lock()
-	m.state.all = all
-	s.mu.Unlock()
 	// A group of its own, so that a Leader among the options ends no other service.
 	m.own = async.NewGroup(all.Context(), async.Name(m.label))
+	s.mu.Lock()
+	m.state.all, m.state.parts = all, []*async.Group{m.own}
+	s.mu.Unlock()
 	m.run = async.Start(m.own.Context(), m.call, opts...)
 }
 

@@ -83,7 +83,7 @@ tidies up:
 	run.Signal(syscall.SIGINT)
 	assert.Equal(t, 130, run.Wait())
 	assert.NotContains(t, run.Stdout(), "[stubborn] never")
-	assert.Contains(t, row(t, run.Stdout(), "stubborn"), "aborted")
+	assert.Contains(t, row(t, run.Stdout(), "stubborn"), "aborted: stopped by signal: interrupt")
 	assert.Contains(t, row(t, run.Stdout(), "tidies up"), "canceled")
 	p.nothingIsLeft()
 }

@@ -97,6 +97,25 @@ func TestTheErrorOfADrainThatWasCutShortNamesWhoOverran(t *testing.T) {
 	}
 }
 
+// To be asked what runs there does not stop a service: it is told of level 2 with the cause of that. Whether the question
+// would come first is a matter of chance, so there are several turns.
+func TestAServiceThatIsNamedHasTheCauseOfLevel2(t *testing.T) {
+	for range 50 {
+		inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
+			var cause error
+			drains := service.Service{Name: "drains", Drain: func(context.Context) error { return nil }, Run: func(ctx context.Context) error {
+				<-ctx.Done()
+				cause = context.Cause(ctx)
+				return cause
+			}}
+			time.AfterFunc(time.Second, func() { stop(errStop) })
+			err := service.Run(ctx, []service.Service{drains}, service.Grace(time.Second))
+			require.ErrorIs(t, cause, errStop)
+			require.NotErrorIs(t, err, async.ErrDismissed)
+		})
+	}
+}
+
 // Without any time nobody's turn has come.
 func TestTheErrorOfADrainWithoutTimeNamesWhoWasNotTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {

@@ -92,6 +92,9 @@ func (r *Runner) end(a *attempt, outcome plan.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.givers, a.i)
+	if cause := context.Cause(r.hard); cause != nil { // a run may be aborted that nobody has canceled before
+		r.applyLocked(r.plan.Stop("aborted: " + aborted(cause)))
+	}
 	changes := r.endedLocked(a.i, outcome)
 	r.giveBackLocked(a, outcome) // before another job may have the group
 	r.applyLocked(changes)

@@ -75,13 +75,14 @@ func TestAbortKillsAtOnce(t *testing.T) {
 		{"an after_script", "after", jobOf("a", "true", stubborn, inAfter)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := prepare(t, nil, tt.job)
+			f := prepare(t, nil, tt.job, jobOf("next", "true", after("a")))
 			aborted := errors.New("at once")
 			err := f.run(func(ctx context.Context) {
 				f.when("a", tt.line, func() { async.Go(ctx, func(context.Context) error { return aborted }) })
 			})
 			require.ErrorIs(t, err, aborted)
 			f.is("a", plan.Canceled, plan.Stopped, "aborted: at once")
+			f.is("next", plan.Canceled, plan.None, "aborted: at once") // not skipped because of a
 			if tt.line == "up" {
 				assert.NotContains(t, f.log("a"), "after\n")
 			}

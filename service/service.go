@@ -44,7 +44,8 @@ type Service struct {
 	// Options are those of the task that Run is, such as [async.Restart]. A
 	// failure before the first Ready is not retried, and neither is one after the turn of
 	// the service to stop has come, as in its Drain. When its turn comes between two calls
-	// of Run and there is a Drain, Run is called once more, at once, to be drained.
+	// of Run and there is a Drain, Run is called once more, at once, to be drained. A beat that is
+	// missed, see [async.Heartbeat], is a failure, also if Run returns nil then.
 	Options []async.TaskOption
 
 	// reopened says that a call of Run begins with nothing: no other has to be made to drain it.

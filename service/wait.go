@@ -213,7 +213,7 @@ func (s *set) fail(f failure) {
 	}
 	s.failures = append(s.failures, f)
 	if s.program != nil {
-		s.program.note(f.err)
+		s.program.note(f.err, s)
 	}
 }
 

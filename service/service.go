@@ -24,7 +24,8 @@ type Service struct {
 	Run func(ctx context.Context) error
 
 	// Drain is level 1: take no more, finish what you have. It is called once,
-	// beside Run, and not if Run has ended or has never called [Ready]. It makes
+	// beside Run, and not if Run has ended or has never called [Ready]: tasks that are left of a
+	// Run which has returned nil watch [Draining]. It makes
 	// Run come to its end, and may wait for that or not. Its ctx is cancelled at
 	// level 2. If it is nil, the ctx of Run is cancelled instead; if it fails, the ctx
 	// of Run is cancelled then, with a cause that matches the failure and that of

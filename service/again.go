@@ -36,15 +36,9 @@ func (s *set) stop(m *member) (over bool) {
 // runAgain starts m once more, to be drained: it has failed, and its turn to stop came before it was
 // run again. What it had accepted may wait for it.
 func (s *set) runAgain(m *member, err error) {
-	text := ""
-	if last, ok := err.(*async.RestartError); ok && last.Err != nil {
-		text = textOf(last.Err)
-	}
+	m.keepText(err)
 	m.end()
 	s.mu.Lock()
-	if u, ok := m.state.failed.(*unreturned); ok {
-		u.text = text
-	}
 	m.state.over, m.state.again, m.state.late = false, true, false
 	s.mu.Unlock()
 	m.again, m.rerun = false, true

@@ -55,6 +55,9 @@ func (m *member) callDrain(ctx context.Context) error {
 // enter notes that Run is about to be called. It is false if that is not to be: the drain has begun
 // before the first call, or the turn of the service to stop has come before another one.
 func (m *member) enter() bool {
+	if m.set.program != nil {
+		m.set.program.mended(m)
+	}
 	m.logRestart()
 	m.set.mu.Lock()
 	defer m.set.mu.Unlock()
@@ -66,7 +69,7 @@ func (m *member) enter() bool {
 		st.late = true
 		return false
 	}
-	st.again = false
+	st.again, st.missed = false, nil
 	st.called, st.running = true, true
 	st.calls++
 	st.setReady(m.svc.Startup == 0)
@@ -115,11 +118,15 @@ func (m *member) joined(outcome, cause error) {
 	if st.early == nil {
 		st.order = m.set.nextLocked()
 	}
-	switch {
-	case async.EndingOf(outcome) != async.Failed || onlyLate(outcome, cause):
-	case st.mayRetry():
+	if async.EndingOf(outcome) != async.Failed || onlyLate(outcome, cause) {
+		return
+	}
+	if missed, ok := cause.(*async.WatchdogError); ok && !isList(outcome) {
+		outcome, st.missed = missed, missed
+	}
+	if st.mayRetry() {
 		st.failed, st.returned = outcome, false
-	default:
+	} else {
 		m.giveUp(&notRetried{outcome})
 	}
 }
@@ -128,6 +135,10 @@ func (m *member) joined(outcome, cause error) {
 // returned nil: then the task has ended well.
 func onlyLate(outcome, cause error) bool {
 	_, late := cause.(*async.TimeoutError)
-	_, list := outcome.(*async.ScopeError)
-	return late && !list && !same(outcome, cause) // else it is the failure of a task that Run has started
+	return late && !isList(outcome) && !same(outcome, cause) // else it is the failure of a task that Run has started
+}
+
+func isList(err error) bool {
+	_, list := err.(*async.ScopeError)
+	return list
 }

@@ -17,13 +17,25 @@ import (
 // reads the standard error, or the text of an error hangs.
 const lastWords = time.Second
 
-// note notes that a part of the program has failed with err, for the case that the
-// program is ended before it can say so.
-func (p *program) note(err error) {
+// note notes that a part of the program has failed with err, a service of the set of or, for nil, the whole, for the case
+// that the program is ended before it can say so.
+func (p *program) note(err error, of *set) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.first == nil {
-		p.first = err
+		p.first, p.firstOf = err, of
+	}
+}
+
+// mended forgets what was noted of a Run in m, which is called again: what had failed there is not why the program ends.
+func (p *program) mended(m *member) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s := p.firstOf; s != nil && s.parent != nil; s = s.parent.set {
+		if s.parent == m {
+			p.first, p.firstOf = nil, nil
+			return
+		}
 	}
 }
 

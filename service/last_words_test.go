@@ -46,7 +46,7 @@ func TestTheThirdSignalWaitsForWhatIsBeingSaid(t *testing.T) {
 					assert.Equal(t, test.want, string(text))
 					assert.Equal(t, min(test.takes, lastWords), time.Since(begin))
 				}
-				p.note(failed)
+				p.note(failed, nil)
 				go p.say(failed)
 				synctest.Wait()
 				for range 3 {

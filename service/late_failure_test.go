@@ -233,3 +233,26 @@ func TestARunThatPanicsInTheDrainLeavesTheDrainAlone(t *testing.T) {
 		require.NoError(t, slept)
 	})
 }
+
+// A run that has missed its beat in the drain has failed, although its function returns nil.
+func TestARunThatMissesItsBeatInTheDrain(t *testing.T) {
+	for name, options := range map[string][]async.TaskOption{"with Restart": restarts(0), "without": nil} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
+				runs, quit := 0, make(chan struct{})
+				s := service.Service{Name: "worker", Options: append(options, async.Heartbeat(time.Minute)), Drain: func(context.Context) error { close(quit); return nil }}
+				s.Run = func(ctx context.Context) error {
+					runs++
+					<-quit
+					<-ctx.Done() // what is left takes too long
+					return nil
+				}
+				time.AfterFunc(time.Second, func() { stop(errStop) })
+				err := service.Run(ctx, []service.Service{s}, service.Grace(time.Hour), service.Log(nil))
+				require.ErrorAs(t, err, new(*async.WatchdogError))
+				require.ErrorContains(t, err, "service worker: ")
+				assert.Equal(t, 1, runs)
+			})
+		})
+	}
+}

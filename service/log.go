@@ -50,9 +50,35 @@ func (m *member) noteFailure(returned bool, err error) {
 	m.state.failed = err
 }
 
-// logRestart tells of the failure of the call before, if there was one: Run is about to be called again. No
-// lock is held, for a handler of users is called.
-func (m *member) logRestart() {
+// logRestart tells of the failure of the call before, if there was one: Run is about to be called again.
+func (m *member) logRestart() { m.logFailure("is started again") }
+
+// logStop is logRestart for a service whose turn to stop has come before that. Its task has ended with err.
+func (m *member) logStop(err error) {
+	if m.keepText(err) {
+		m.logFailure("is to stop before it is started again")
+	}
+}
+
+// keepText notes how the last call has failed, if it has not returned, for the task, which has ended with err, is asked no
+// more. It reports whether err tells of such a failure.
+func (m *member) keepText(err error) bool {
+	last, ok := err.(*async.RestartError)
+	if !ok || last.Err == nil {
+		return false
+	}
+	text := textOf(last.Err)
+	m.set.mu.Lock()
+	defer m.set.mu.Unlock()
+	if u, ok := m.state.failed.(*unreturned); ok {
+		u.text = text
+	}
+	return true
+}
+
+// logFailure tells of the failure of the last call, if that was not told, and what comes of it. No lock is held, for a
+// handler of users is called.
+func (m *member) logFailure(what string) {
 	m.set.mu.Lock()
 	failed, calls := m.state.failed, m.state.calls
 	m.state.failed = nil
@@ -71,7 +97,7 @@ func (m *member) logRestart() {
 	if stack != nil {
 		attrs = append(attrs, slog.String("stack", string(stack)))
 	}
-	m.log(level, "is started again", attrs...)
+	m.log(level, what, attrs...)
 }
 
 // patience is how long what a Run has started that has failed may go on before that is logged. That of panics, which

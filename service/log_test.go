@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -77,19 +78,20 @@ func TestAFailureThatWaitsForTasksIsLogged(t *testing.T) {
 		"an error, and not for long": {func(context.Context) error { return errPlanted }, 9 * time.Second, ""},
 		"nil":                        {func(context.Context) error { return nil }, time.Minute, ""},
 		"told to stop":               {await, time.Minute, ""},
+		"told to take no more":       {func(ctx context.Context) error { <-service.Draining(ctx); return http.ErrServerClosed }, time.Second, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
 			inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
 				time.AfterFunc(time.Second, func() {
-					if name == "told to stop" {
+					if strings.HasPrefix(name, "told") {
 						stop(errStop)
 					}
 				})
 				_ = service.Run(ctx, []service.Service{{Name: "worker", Run: func(ctx context.Context) error {
 					async.Go(ctx, func(context.Context) error { time.Sleep(tc.lasts); return nil }, async.Name("deaf"))
 					return tc.run(ctx)
-				}}}, service.Grace(time.Hour), service.Log(slog.New(slog.NewTextHandler(&b, nil))))
+				}}}, service.Grace(time.Hour), service.Delay(time.Minute), service.Log(slog.New(slog.NewTextHandler(&b, nil))))
 			})
 			if tc.told == "" {
 				require.Empty(t, b.String())
@@ -124,6 +126,26 @@ func TestAPanicThatWaitsForTasksIsTold(t *testing.T) {
 				require.Equal(t, 1, strings.Count(text, "this panic has waited 10s for the end of service worker, which waits for"), text)
 				require.Contains(t, text, "\tdeaf (")
 			})
+		})
+	}
+}
+
+// The turn of a service to stop comes before it is started again, and there is nothing to drain: that it had failed is no
+// failure of the program, and is logged all the same.
+func TestAFailureThatAStopKeepsFromBeingMendedIsLogged(t *testing.T) {
+	for name, level := range map[string]string{"error": "level=WARN", "panic": "level=ERROR", "Goexit": "level=ERROR"} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
+				time.AfterFunc(time.Minute, func() { stop(errStop) })
+				require.NoError(t, service.Run(ctx, []service.Service{{Name: "worker", Options: restarts(0), Run: func(context.Context) error {
+					failures[name]()
+					return errPlanted
+				}}}, service.Log(slog.New(slog.NewTextHandler(&b, nil)))))
+			})
+			require.Equal(t, 1, strings.Count(b.String(), "service worker has failed, and is to stop before it is started again"), b.String())
+			require.Contains(t, b.String(), level)
+			require.Contains(t, b.String(), map[string]string{"error": "planted", "panic": "planted", "Goexit": "Goexit"}[name])
 		})
 	}
 }

@@ -91,6 +91,7 @@ type program struct {
 	dropped int       // how many remarks there were beside
 	stopped time.Time // when the program was told to stop, or a Run in it began to drain
 	first   error     // that a service, or run, has failed with
+	firstOf *set      // of which Run that was; nil: of none
 	// said is closed when it was written, or what holds it; nil: nobody has begun to.
 	said chan struct{}
 }

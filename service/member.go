@@ -57,6 +57,7 @@ type state struct {
 	returned  bool  // Run has returned nil, and is not called any more
 	told      bool  // the set had been told to stop, or to take no more, when Run returned last
 	order     int   // of the last failure or return among all that happened; 0: there was none
+	missed    error // a beat, whereupon Run has returned nil; nil: none
 	early     error // what has failed although Run has not returned yet
 
 	said      error // what Run has returned last; the error of its task may leave out an echo

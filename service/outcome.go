@@ -41,6 +41,8 @@ func (e end) verdict() error {
 		return nil
 	case e.err != nil && !e.m.onlyStops(e.err, now.told):
 		return e.m.named("", e.err)
+	case e.err == nil && now.missed != nil:
+		return e.m.named("", now.missed)
 	case e.err == nil && !now.everReady && !e.m.doneWell(now) && !now.told && now.called:
 		return fmt.Errorf("%s: it has ended before it was ready", e.m.label)
 	}

@@ -24,7 +24,8 @@ type Service struct {
 	Run func(ctx context.Context) error
 
 	// Drain is level 1: take no more, finish what you have. It is called once,
-	// beside Run, and not if Run has ended or has never called [Ready]. It makes
+	// beside Run, and not if Run has ended or has never called [Ready]: tasks that are left of a
+	// Run which has returned nil watch [Draining]. It makes
 	// Run come to its end, and may wait for that or not. Its ctx is cancelled at
 	// level 2. If it is nil, the ctx of Run is cancelled instead; if it fails, the ctx
 	// of Run is cancelled then, with a cause that matches the failure and that of
@@ -44,7 +45,8 @@ type Service struct {
 	// Options are those of the task that Run is, such as [async.Restart]. A
 	// failure before the first Ready is not retried, and neither is one after the turn of
 	// the service to stop has come, as in its Drain. When its turn comes between two calls
-	// of Run and there is a Drain, Run is called once more, at once, to be drained.
+	// of Run and there is a Drain, Run is called once more, at once, to be drained. A beat that is
+	// missed, see [async.Heartbeat], is a failure, also if Run returns nil then.
 	Options []async.TaskOption
 
 	// reopened says that a call of Run begins with nothing: no other has to be made to drain it.

@@ -11,7 +11,7 @@ import (
 
 // end ends what is left, and the process.
 func (p *program) end(err error) {
-	p.note(err)
+	p.note(err, nil)
 	late := p.shutdown(err)
 	p.sayRemarks()
 	if c, ok := err.(*crash); ok {

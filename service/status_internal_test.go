@@ -186,8 +186,8 @@ func TestHurryCutsWhatHasNotHeardOfTheFirst(t *testing.T) {
 func TestWhatHasFailedIsNotedOnceAndFirst(t *testing.T) {
 	p := newProgram(nil)
 	first := errors.New("first")
-	p.note(nil)
-	p.note(first)
-	p.note(errors.New("second"))
+	p.note(nil, nil)
+	p.note(first, nil)
+	p.note(errors.New("second"), nil)
 	assert.Equal(t, first, p.first)
 }

@@ -189,6 +189,9 @@ func (s *set) settle(e end) {
 		return
 	}
 	s.remark(e)
+	if e.what == endOfRun && e.err != nil {
+		e.m.logStop(e.err)
+	}
 	if e.what == endOfRun && !e.m.svc.MayEnd {
 		s.hasEnded(e.m)
 	}
@@ -213,7 +216,7 @@ func (s *set) fail(f failure) {
 	}
 	s.failures = append(s.failures, f)
 	if s.program != nil {
-		s.program.note(f.err)
+		s.program.note(f.err, s)
 	}
 }
 

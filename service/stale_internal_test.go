@@ -1,0 +1,48 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/asynctest"
+)
+
+// The third signal says what has failed first. A Run that has failed in a service that was started again, months ago, is not it.
+func TestAFailureThatWasMendedIsNotTheFirst(t *testing.T) {
+	for name, restarts := range map[string]bool{"mended": true, "not mended": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				root, _ := asynctest.Root(t.Context())
+				p := newProgram([]Option{Log(nil)})
+				ctx, stop := context.WithCancel(context.WithValue(root, programKey{}, p))
+				calls := 0
+				outer := Service{Name: "outer", Run: func(ctx context.Context) error {
+					if calls++; calls > 1 {
+						<-ctx.Done()
+						return nil
+					}
+					return Run(ctx, []Service{{Name: "inner", Run: func(context.Context) error { return errors.New("planted") }}})
+				}}
+				if restarts {
+					outer.Options = []async.TaskOption{async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)})}
+				}
+				time.AfterFunc(time.Hour, stop)
+				err := Run(ctx, []Service{outer})
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				if restarts {
+					assert.NoError(t, err)
+					assert.NoError(t, p.first)
+				} else {
+					assert.ErrorContains(t, p.first, "planted")
+				}
+			})
+		})
+	}
+}

@@ -11,7 +11,9 @@ import (
 // outcomes waits until it is known what has come of the calls for items that have returned [ErrUnknown].
 // It returns the items that such a call has not settled as it is wanted now, and the requests that have settled the
 // others: of an item only one call is told that.
-func outcomes(ctx context.Context, items []Item, same func(earlier verdict) bool) (left []Item, by []*request[settlement], err error) {
+func outcomes(
+	ctx context.Context, items []Item, same func(earlier verdict) bool,
+) (left []Item, by []*request[settlement], err error) {
 	if err := awaitLeft(ctx, items); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}

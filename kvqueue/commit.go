@@ -18,8 +18,8 @@ import (
 // A batch that is more than one transaction of the store can hold is an [*InvalidError], before
 // anything was sent. If the claims are lost, if somebody has settled an item, or if a guard
 // of f does not hold, nothing was done: the error matches [ErrLost], [ErrSettled] or
-// [ErrConflict], and items that nobody has settled stay claimed. After an answer that was lost Commit finds out whether the transaction was
-// done; if the session or ctx has ended meanwhile it cannot, and the error matches [ErrUnknown].
+// [ErrConflict], and items that nobody has settled stay claimed. After an answer that was lost Commit finds out
+// whether the transaction was done; if the session or ctx has ended meanwhile it cannot, and the error matches [ErrUnknown].
 // Items of another handle are an [*InvalidError].
 func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error {
 	if len(items) == 0 {
@@ -50,14 +50,7 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 	case errors.Is(err, ErrLost):
 		l.loseAll(claims, err)
 	case errors.Is(err, ErrSettled):
-		for _, c := range gone {
-			if c.unsure && !errors.Is(err, ErrUnknown) {
-				l.endBefore(settlement{claim: c})
-			} else {
-				c.finish(settled)
-			}
-		}
-		finish(slices.DeleteFunc(claims, func(c *claim) bool { return slices.Contains(gone, c) }), held)
+		l.endSome(claims, gone, !errors.Is(err, ErrUnknown))
 	default:
 		for _, c := range claims {
 			if errors.Is(err, ErrUnknown) {
@@ -67,6 +60,20 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 		finish(claims, held)
 	}
 	return err
+}
+
+// endSome ends those claims that are gone, and gives the others up. before: those of which calls are unsure were settled by one.
+func (l *session) endSome(claims, gone []*claim, before bool) {
+	for _, c := range claims {
+		switch {
+		case !slices.Contains(gone, c):
+			c.finish(held)
+		case before && c.unsure:
+			l.endBefore(settlement{claim: c})
+		default:
+			c.finish(settled)
+		}
+	}
 }
 
 // sessionOf returns the session that has all of the claims.

@@ -89,6 +89,11 @@ func follows(t *testing.T, first, next settles, isDone, hangs bool) {
 	})
 	assert.ErrorIs(t, err, last)
 	time.Sleep(time.Minute)
+	followed(t, kv, q, first, next, isDone, last)
+}
+
+// followed looks whether the store and the observer agree with what the calls have returned, the last of them last.
+func followed(t *testing.T, kv kvqueue.KV, q *kvqueue.Queue, first, next settles, isDone bool, last error) {
 	attempt := 0
 	if n, err := q.Len(t.Context()); assert.NoError(t, err) && n.Ready > 0 {
 		attempt = nextAttempt(t, kv)

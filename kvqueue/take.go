@@ -115,7 +115,8 @@ func (q *Queue) giveBack(items []Item) {
 //
 // When f, and everything that it has started, has ended well, what is not settled yet is
 // acknowledged: the items are gone from the queue. (Those for which [Queue.Nack] has failed go
-// back. An Ack or Nack that has returned [ErrUnknown] may be on its way: Do waits for what comes of it.) If it failed, panicked or called Goexit
+// back. An Ack or Nack that has returned [ErrUnknown] may be on its way: Do waits for what comes of it.)
+// If it failed, panicked or called Goexit
 // they go back to their places, one attempt later; if it was told to stop they go back
 // and no attempt is spent. Do returns the error of f, or of the settling; one that matches those
 // of ctx if f has returned nil and items went back; a panic of f goes on when the items are

@@ -33,11 +33,12 @@ func TestACommitOfAnItemThatIsGoneLeavesTheOthersClaimed(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, q.Do(t.Context(), 2, func(ctx context.Context, items []kvqueue.Item) error {
 					net.intercept(func([]kvqueue.Guard, []kvqueue.Write) error { net.off(); return nil })
-					assert.ErrorIs(t, within(ctx, func(ctx context.Context) error { return q.Commit(ctx, items[1:], nil) }), kvqueue.ErrUnknown)
+					err := within(ctx, func(ctx context.Context) error { return q.Commit(ctx, items[1:], nil) })
+					assert.ErrorIs(t, err, kvqueue.ErrUnknown)
 					net.intercept(nil)
 					net.on()
 					both := []kvqueue.Item{items[order[0]], items[order[1]]}
-					err := within(ctx, func(ctx context.Context) error { return q.Commit(ctx, both, nil) })
+					err = within(ctx, func(ctx context.Context) error { return q.Commit(ctx, both, nil) })
 					assert.ErrorIs(t, err, kvqueue.ErrSettled)
 					assert.NotErrorIs(t, err, kvqueue.ErrUnknown)
 					assert.ErrorIs(t, items[1].Err(), kvqueue.ErrSettled)

@@ -42,14 +42,7 @@ func (m *member) claimAlone(ctx context.Context) (wait time.Duration, err error)
 		for _, s := range deal([]int{want}, first, m.q.maxItem, fits) {
 			mine = first[:s.end]
 		}
-		claims := transaction{q: m.q, guards: slices.Clone(t.guards), writes: slices.Clone(t.writes)}
-		for _, r := range mine {
-			claims.claim(m.id, r, len(mine))
-		}
-		if len(claims.writes) == 0 { // others have claimed them
-			return nil, nil, ErrConflict
-		}
-		return claims.guards, claims.writes, nil
+		return t.withClaims(m.id, mine)
 	})
 	m.gathering.took = time.Since(begin)
 	m.answerCarried(along, err)
@@ -63,4 +56,16 @@ func (m *member) claimAlone(ctx context.Context) (wait time.Duration, err error)
 	m.keepPayloads(look.front, values)
 	_, err = m.handOver(ctx)
 	return 0, err
+}
+
+// withClaims returns what a transaction does, and claims items.
+func (t transaction) withClaims(session int64, of []ready) ([]Guard, []Write, error) {
+	t.guards, t.writes = slices.Clone(t.guards), slices.Clone(t.writes)
+	for _, r := range of {
+		t.claim(session, r, len(of))
+	}
+	if len(t.writes) == 0 { // others have claimed them
+		return nil, nil, ErrConflict
+	}
+	return t.guards, t.writes, nil
 }

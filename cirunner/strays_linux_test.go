@@ -9,13 +9,15 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
+// stray starts a process in a session of its own, without an environment, and goes on when it is up.
+const stray = `setsid env -i PATH="$PATH" bash -c "%s echo > up; while :; do sleep 0.05; done" > /dev/null 2>&1 < /dev/null &
+      until test -e up; do sleep 0.01; done`
+
 // A process that has made a session of its own and has cleared its environment is ended with its job, however
 // that ends: it works where the job did. The same process of another job goes on.
 func TestNoStrayOutlivesItsJob(t *testing.T) {
 	t.Parallel()
 	needsSetsid(t)
-	const stray = `setsid env -i PATH="$PATH" bash -c "%s echo > up; while :; do sleep 0.05; done" > /dev/null 2>&1 < /dev/null &
-      until test -e up; do sleep 0.01; done`
 	for name, tc := range map[string]struct {
 		trap, then string
 		signals    []syscall.Signal
@@ -43,25 +45,6 @@ func TestNoStrayOutlivesItsJob(t *testing.T) {
 			p.nothingIsLeft()
 		})
 	}
-	t.Run("the runner is killed", func(t *testing.T) {
-		t.Parallel()
-		p := newProject(t, "works:\n  script:\n    - |\n      "+fmt.Sprintf(stray, "")+"\n    - echo ready; exec sleep 1000\n")
-		killed := p.start()
-		killed.WaitFor("[works] ready")
-		killed.Signal(syscall.SIGKILL)
-		killed.Wait()
-		p.write("ci.yml", "works: {script: [echo again]}\n")
-		told := p.start()
-		assert.Equal(t, 0, told.Wait(), told.Stderr())
-		assert.Equal(t, 2, strings.Count(told.Stdout(), "still runs: kill -- -"), "the script, and what it has left\n%s", told.Stdout())
-		next := p.start("-kill-stale")
-		assert.Equal(t, 0, next.Wait(), next.Stderr())
-		assert.Equal(t, 2, strings.Count(next.Stdout(), "still ran: killed"), next.Stdout())
-		until(t, "the processes that were left are gone", func() bool { return len(processes(t, p.dir)) == 0 })
-		last := p.start()
-		assert.Equal(t, 0, last.Wait(), last.Stderr())
-		p.nothingIsLeft()
-	})
 	t.Run("another job goes on", func(t *testing.T) {
 		t.Parallel()
 		p := newProject(t, "")
@@ -75,4 +58,26 @@ func TestNoStrayOutlivesItsJob(t *testing.T) {
 		assert.True(t, strings.Contains(run.Stdout(), "[long] it lives\n"), run.Stdout())
 		p.nothingIsLeft()
 	})
+}
+
+// The runner is killed: the next run tells of such a process, and ends it if that is asked for.
+func TestAStrayOfAKilledRunIsKilled(t *testing.T) {
+	t.Parallel()
+	needsSetsid(t)
+	p := newProject(t, "works:\n  script:\n    - |\n      "+fmt.Sprintf(stray, "")+"\n    - echo ready; exec sleep 1000\n")
+	killed := p.start()
+	killed.WaitFor("[works] ready")
+	killed.Signal(syscall.SIGKILL)
+	killed.Wait()
+	p.write("ci.yml", "works: {script: [echo again]}\n")
+	told := p.start()
+	assert.Equal(t, 0, told.Wait(), told.Stderr())
+	assert.Equal(t, 2, strings.Count(told.Stdout(), "still runs: kill -- -"), "the script, and what it has left\n%s", told.Stdout())
+	next := p.start("-kill-stale")
+	assert.Equal(t, 0, next.Wait(), next.Stderr())
+	assert.Equal(t, 2, strings.Count(next.Stdout(), "still ran: killed"), next.Stdout())
+	until(t, "the processes that were left are gone", func() bool { return len(processes(t, p.dir)) == 0 })
+	last := p.start()
+	assert.Equal(t, 0, last.Wait(), last.Stderr())
+	p.nothingIsLeft()
 }

@@ -59,17 +59,6 @@ type frame struct {
 	names         int // width of the names' column
 }
 
-// stage is a stage's name and jobs.
-type stage struct {
-	name  string
-	jobs  []board.Job
-	depth int    // how many pipelines are around that of the stage
-	of    string // the job that starts the pipeline of which it is the first stage; empty for no such stage
-}
-
-// indent is what a line of a child pipeline begins with.
-func (s *stage) indent() string { return strings.Repeat("  ", s.depth) }
-
 // A treeLine is a line of the tree.
 type treeLine struct {
 	text   string
@@ -151,21 +140,6 @@ const (
 	active            // of a stage in which nothing runs a line, and what has failed
 	running           // of the other stages only what runs or has failed
 )
-
-func (f *frame) stages() []stage {
-	var all []stage
-	for _, g := range report.Groups(nil, f.jobs) {
-		s := stage{name: g.Stage, depth: g.Depth}
-		if g.First {
-			s.of = g.Parent
-		}
-		for _, i := range g.Jobs {
-			s.jobs = append(s.jobs, f.jobs[i])
-		}
-		all = append(all, s)
-	}
-	return all
-}
 
 // title is the first line: how far the run has come, and how many jobs have failed.
 func (f *frame) title() string {

@@ -122,12 +122,8 @@ func (c *compiler) included(n *tree.Node, from inclusion) []inclusion {
 				c.Errorf(n.At, "include:file needs project")
 			}
 		},
-		"ref": func(*tree.Node) {}, // with project
-		"integrity": func(*tree.Node) {
-			if !n.Has("remote") {
-				c.Errorf(n.At, "include:integrity is for remote")
-			}
-		},
+		"ref":       func(*tree.Node) {}, // with project
+		"integrity": func(*tree.Node) { c.isFor(n, "integrity", "remote") },
 		"cache": func(n *tree.Node) {
 			c.Ignore(n.At, "include:cache", "no copy is kept from run to run but those of -include-dir")
 		},
@@ -135,16 +131,19 @@ func (c *compiler) included(n *tree.Node, from inclusion) []inclusion {
 		"inputs":    func(n *tree.Node) { c.IsMapping("include:inputs", n) },
 		"rules":     func(*tree.Node) {}, // read first
 		"artifact":  func(*tree.Node) { add(c.artifact(n)) },
-		"job": func(*tree.Node) {
-			if !n.Has("artifact") {
-				c.Errorf(n.At, "include:job is for artifact")
-			}
-		},
+		"job":       func(*tree.Node) { c.isFor(n, "job", "artifact") },
 	}, nil)
 	for i := range files {
 		files[i].inputs = n.Field("inputs")
 	}
 	return files
+}
+
+// isFor reports a keyword that is nothing without another.
+func (c *compiler) isFor(n *tree.Node, keyword, of string) {
+	if !n.Has(of) {
+		c.Errorf(n.At, "include:%s is for %s", keyword, of)
+	}
 }
 
 // chosen reports whether the rules of an entry of include take it in.

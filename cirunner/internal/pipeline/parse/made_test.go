@@ -86,6 +86,10 @@ no: {script: x, when: never}
 	_, err = last.Jobs[1].Made.Read(last.Jobs[1], [][]byte{[]byte("j: {script: x}")})
 	require.ErrorContains(t, err, "the child pipeline is too deep: pipelines start pipelines 2 deep at most")
 
+}
+
+func TestAPipelineThatCannotBeAdded(t *testing.T) {
+	const file = "gen: {stage: build, script: x, artifacts: {paths: [out]}}\ndown: {trigger: {include: {artifact: out/a.yml, job: gen}}}\nafter: {stage: deploy, script: x}\n"
 	for made, want := range map[string]string{
 		"j: {scirpt: x}\nk: {stage: no, script: x}": "the child pipeline is wrong\ngen:out/a.yml:1:5: there is no keyword \"scirpt\" in a job",
 		"j: {script: x}\nk: {stage: no, script: x}": `gen:out/a.yml:2:12: there is no stage "no"`,
@@ -98,7 +102,7 @@ no: {script: x, when: never}
 		require.ErrorContains(t, err, want, made)
 	}
 	require.ErrorContains(t, grown(t, right(t, file+"down/j: {script: x}"), "j: {script: x}"), `two jobs would be called "down/j"`)
-	p.Jobs = make([]*pipeline.Job, pipeline.MaxJobs)
+	p := &pipeline.Pipeline{Jobs: make([]*pipeline.Job, pipeline.MaxJobs)}
 	require.ErrorContains(t, p.Grow(&pipeline.Job{}, &pipeline.Pipeline{Jobs: make([]*pipeline.Job, 1)}), "more than 500 jobs")
 }
 

@@ -23,7 +23,7 @@ func (m *member) await(ctx context.Context) (wait time.Duration, err error) {
 			return 0, err
 		}
 	}
-	if told, err := m.tell(ctx, m.need()); told || err != nil {
+	if told, err := m.tell(ctx, m.keeps()); told || err != nil {
 		return time.Millisecond, err
 	}
 	m.mu.Lock()

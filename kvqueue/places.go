@@ -43,6 +43,16 @@ func (m *member) need() demand {
 	return d
 }
 
+// keeps is what this session needs, and the places of claims that are being ended: the transaction that ends them gives
+// these up. If another did, the claims could be seen to end before, and items would come for nobody.
+func (m *member) keeps() demand {
+	d := m.need()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d.places = max(d.places, min(m.told.places, len(m.claims[m.id])))
+	return d
+}
+
 // tell has the store know how many places this session has, and reports whether it did not know.
 func (m *member) tell(ctx context.Context, d demand) (did bool, err error) {
 	w, told := m.change(d, false)

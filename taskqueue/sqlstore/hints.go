@@ -152,8 +152,8 @@ func (h *hints) close() {
 	}
 }
 
-// briefWait is so short a wait that nobody is listened to for it, or told of it.
-const briefWait = 20 * time.Millisecond
+// briefWait is so short a wait that nobody is listened to for it, or told of it: as where others are at what is due.
+const briefWait = 11 * time.Millisecond
 
 // Wait is a method of taskqueue.Store.
 func (s *Store) Wait(ctx context.Context, queue string, seen uint64, until time.Time) error {

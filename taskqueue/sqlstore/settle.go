@@ -151,7 +151,11 @@ func (st *settling) run() error {
 		return err
 	}
 	st.waiting = firsts(all)
-	queries := append(append(save(st.changed), succeeded), seen.step(st.step)...)
+	return st.write(append(append(save(st.changed), succeeded), seen.step(st.step)...), settings)
+}
+
+// write ends the transaction with some queries, and tells others if something may start.
+func (st *settling) write(queries []query, settings string) error {
 	set, err := readSettings(settings)
 	if err != nil {
 		return err

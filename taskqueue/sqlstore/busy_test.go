@@ -5,6 +5,8 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,4 +124,22 @@ func TestStatementsArePlannedOnce(t *testing.T) {
 		return tx.run(query{clock: &now}, row("SHOW plan_cache_mode", nil, &mode))
 	}))
 	assert.Equal(t, "force_generic_plan", mode)
+}
+
+// The tokens of a busy claim are drawn behind its locks: a token that is drawn before may be less than that of another run
+// of the task, which was claimed and settled meanwhile.
+func TestABusyClaimDrawsItsTokensWhenItHasLocked(t *testing.T) {
+	s, claim := busyStore(t)
+	for i := range 30 {
+		add(t, s, newTask(fmt.Sprint(i)))
+	}
+	require.Len(t, claim(10), 10)
+	var sent []string
+	hook(s, func(text string) { sent = append(sent, text) })
+	require.Len(t, claim(10), 10)
+	locks := slices.Index(sent, pickAheadText)
+	require.GreaterOrEqual(t, locks, 0)
+	for i, text := range sent {
+		assert.False(t, i < locks && strings.Contains(text, "nextval"), text)
+	}
 }

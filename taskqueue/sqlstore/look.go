@@ -30,7 +30,7 @@ var (
 		", s.last, s.least FROM (" + sightText + ") AS s LEFT JOIN tq_queue AS q ON q.queue = $1"
 	lookText = fmt.Sprintf(queueText, strings.Join(headsOf, ", "))
 	// lookAheadText is the look of a claim that takes what is due with it.
-	lookAheadText = fmt.Sprintf(queueText, "nextval('tq_token'), "+strings.Join(endsOf, ", "))
+	lookAheadText = fmt.Sprintf(queueText, strings.Join(endsOf, ", "))
 )
 
 // lookHeads is the query of what comes first in each order: when the first lease ends, when the
@@ -59,7 +59,9 @@ func (c *claiming) look() error {
 		row("SELECT nonce, token FROM tq_worker WHERE queue = $1 AND worker = $2 {lock}", []any{c.queue, "w:" + c.r.Worker}, &c.nonce, &c.base)}
 	if c.ahead = nil; c.s.postgres && c.s.fronts.isBusy(c.queue) {
 		c.ahead = &ahead{want: min(max(c.r.Max, 0), taskqueue.MaxBatch)}
-		queries = append(queries, row(lookAheadText, args[:1], append(append([]any{&c.ahead.base}, into[:len(endsOf)]...), of...)...), c.pickAhead())
+		// The tokens are drawn when the tasks are locked: else another could claim and settle one of them between the two,
+		// and the later claim would have the smaller token.
+		queries = append(queries, row(lookAheadText, args[:1], append(slices.Clone(into[:len(endsOf)]), of...)...), c.pickAhead(), draw(&c.ahead.base))
 	} else {
 		queries = append(queries, row(lookText, args, append(into, of...)...))
 	}

@@ -4,6 +4,7 @@ package sqlstore
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strings"
 	"testing"
@@ -105,39 +106,66 @@ func TestPlansOnSQLite(t *testing.T) {
 
 // The plans that the server keeps for any parameters.
 func TestPlansOnPostgres(t *testing.T) {
-	url := emptyDatabase(t)
-	s, err := New(context.Background(), poolOf(t, url))
-	require.NoError(t, err)
-	defer func() { require.NoError(t, s.Close()) }()
+	s, c := planned(t)
 	filled(t, s, 3000)
-	c, err := pgx.Connect(t.Context(), url)
+	_, err := c.Exec(t.Context(), "INSERT INTO tq_pace SELECT 'q', 'w' || i, 'g', i % 2, i FROM generate_series(1, 3000) AS i; ANALYZE")
 	require.NoError(t, err)
-	defer func() { require.NoError(t, c.Close(context.Background())) }()
-	_, err = c.Exec(t.Context(), "INSERT INTO tq_pace SELECT 'q', 'w' || i, 'g', i % 2, i FROM generate_series(1, 3000) AS i; ANALYZE; SET plan_cache_mode = force_generic_plan")
-	require.NoError(t, err)
-	i := 0
 	for name, of := range plans() {
 		if name == "ready" || name == "later" || name == "ended" { // they count so many that it reads them all
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			i++
-			_, err := c.Exec(t.Context(), fmt.Sprintf("PREPARE p%d AS %s", i, s.db.dialect().read(bare(of.text))), pgx.QueryExecModeSimpleProtocol)
-			require.NoError(t, err)
-			n := 0
-			for strings.Contains(of.text, fmt.Sprint("$", n+1)) {
-				n++
-			}
-			rows, err := c.Query(t.Context(), fmt.Sprintf("EXPLAIN (COSTS OFF) EXECUTE p%d (%s)", i, strings.TrimSuffix(strings.Repeat("'1',", n), ",")), pgx.QueryExecModeSimpleProtocol)
-			require.NoError(t, err)
-			plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
-			require.NoError(t, err)
-			text := strings.Join(plan, "\n")
-			assert.Contains(t, text, strings.TrimPrefix(of.index, "COVERING INDEX "))
-			assert.NotContains(t, text, "Seq Scan on tq_task")
-			if !strings.Contains(of.text, "ORDER BY token") {
-				assert.NotContains(t, text, "Sort", text)
+			if plan := goesByItsIndex(t, s, c, of.text, of.index); !strings.Contains(of.text, "ORDER BY token") {
+				assert.NotContains(t, plan, "Sort")
 			}
 		})
 	}
+}
+
+// A plan that is made before there are tasks is kept while they become many.
+func TestPlansOnPostgresWithoutTasks(t *testing.T) {
+	s, c := planned(t)
+	for name, of := range map[string]*bulk{
+		"runs to be settled": lockRuns, "tasks that begin": beginTasks, "runs that end": endRuns, "changed": changeTasks, "read": readTasks, "lent": lendTasks,
+	} {
+		t.Run(name, func(t *testing.T) { goesByItsIndex(t, s, c, of.postgres, "tq_task_pkey") })
+	}
+	t.Run("ahead", func(t *testing.T) { goesByItsIndex(t, s, c, pickAheadText, "tq_task_due") })
+}
+
+// planned returns a store, and a connection to its database with the settings of the store's transactions.
+func planned(t *testing.T) (*Store, *pgx.Conn) {
+	url := emptyDatabase(t)
+	s, err := New(context.Background(), poolOf(t, url))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	c, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
+	_, err = c.Exec(t.Context(), "SELECT "+strings.ReplaceAll(planText, "true", "false"))
+	require.NoError(t, err)
+	return s, c
+}
+
+// goesByItsIndex looks at the plan of a statement that the connection keeps, and returns it.
+func goesByItsIndex(t *testing.T, s *Store, c *pgx.Conn, text, index string) (plan string) {
+	name := "p" + rand.Text()
+	_, err := c.Exec(t.Context(), fmt.Sprintf("PREPARE %s AS %s", name, s.db.dialect().read(bare(text))), pgx.QueryExecModeSimpleProtocol)
+	require.NoError(t, err)
+	n := 0
+	for strings.Contains(text, fmt.Sprint("$", n+1)) {
+		n++
+	}
+	nulls := ""
+	if n > 0 {
+		nulls = "(" + strings.TrimSuffix(strings.Repeat("NULL,", n), ",") + ")"
+	}
+	rows, err := c.Query(t.Context(), "EXPLAIN (COSTS OFF) EXECUTE "+name+nulls, pgx.QueryExecModeSimpleProtocol)
+	require.NoError(t, err)
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	plan = strings.Join(lines, "\n")
+	assert.Contains(t, plan, strings.TrimPrefix(index, "COVERING INDEX "))
+	assert.NotContains(t, plan, "Seq Scan on tq_task")
+	return plan
 }

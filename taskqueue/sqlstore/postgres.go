@@ -30,10 +30,13 @@ var begins = map[mode]string{
 }
 
 // clockText reads the clock of the server. A process that is stopped within a transaction has
-// rows locked: the server ends its transaction after two seconds. A statement about few rows is planned
-// once: the server would do that each time, because it guesses that there are ten of them as a rule.
-const clockText = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, set_config('idle_in_transaction_session_timeout', '2000', true)" +
-	" || set_config('plan_cache_mode', 'force_generic_plan', true)"
+// rows locked: the server ends its transaction after two seconds.
+const clockText = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, set_config('idle_in_transaction_session_timeout', '2000', true) || " + planText
+
+// planText has the server plan each statement once for a connection: it would do that each time for statements about few
+// rows, because it guesses that there are ten of them as a rule. The plan lasts while the tables grow, so it goes by
+// an index although there are no tasks yet.
+const planText = "set_config('plan_cache_mode', 'force_generic_plan', true) || set_config('enable_seqscan', 'off', true) || set_config('jit', 'off', true)"
 
 // briefClockText has the transaction wait for locks of others for 100 ms at most, each time.
 const briefClockText = clockText + " || set_config('lock_timeout', '100', true)"

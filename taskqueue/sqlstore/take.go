@@ -14,14 +14,14 @@ var pickAheadText = "SELECT p.* FROM unnest($2::smallint[], $3::bigint[]) AS c(c
 	" FROM tq_task WHERE queue = $1 AND class = c.class AND state < 3 AND due >= c.front AND due <= (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)" +
 	" ORDER BY due, id LIMIT $4 {skip}) AS p LIMIT $4"
 
-// An ahead is what a claim locks in the same message in which it looks whether it may have it.
+// An ahead is a set of tasks that a claim locks in the message in which it looks whether it may have them.
 type ahead struct {
 	want  int
 	base  int64 // the first of the tokens
 	found []*record
 }
 
-// pickAhead is the query of that.
+// pickAhead is the query that locks the tasks.
 func (c *claiming) pickAhead() query {
 	var order, front []int64
 	for _, class := range classes.Order(c.r.Weigh) {
@@ -142,12 +142,15 @@ func (c *claiming) consider(found []*record, n int, looks, room *int) error {
 	return c.t.run(saved...)
 }
 
+// draw is the query of the first of the tokens of a claim on PostgreSQL.
+func draw(base *int64) query { return row("SELECT nextval('tq_token')", nil, base) }
+
 // nextBase adds what finds the first token of this claim, before its first tasks are taken.
 func (c *claiming) nextBase(queries []query) []query {
 	switch {
 	case len(c.tasks) > 0:
 	case c.s.postgres:
-		queries = append(queries, row("SELECT nextval('tq_token')", nil, &c.base))
+		queries = append(queries, draw(&c.base))
 	default:
 		c.base = max(c.lastToken+1, c.now.wall)
 	}

@@ -180,7 +180,7 @@ func (s *session) watcher() board.Watcher {
 // tellStale tells what earlier runs have left, and tidies up what may be.
 func (s *session) tellStale(ctx context.Context, b *board.Board, stale []workdir.Stale) {
 	for _, old := range stale {
-		b.Notice(fmt.Sprintf("run %d (process %s) was killed; its logs stay in %s", old.ID, old.PID, old.Dir))
+		b.Notice(howItEnded(old))
 		for _, g := range old.Groups {
 			if s.o.killStale {
 				b.Notice(fmt.Sprintf("run %d: process group %d of %q still ran: killed", old.ID, g.ID, g.Job))
@@ -188,9 +188,12 @@ func (s *session) tellStale(ctx context.Context, b *board.Board, stale []workdir
 			}
 			b.Notice(fmt.Sprintf("run %d: process group %d of %q still runs: kill -- -%d, or use -kill-stale", old.ID, g.ID, g.Job, g.ID))
 		}
-		sweepStale(ctx, b, old)
+		swept := sweepStale(ctx, b, old)
 		if s.o.killStale {
 			old.Kill()
+		}
+		if !swept {
+			continue // the next run finds the containers by what this one leaves there
 		}
 		if err := old.Clear(); err != nil {
 			b.Notice(fmt.Sprintf("run %d: %v", old.ID, err))
@@ -198,8 +201,18 @@ func (s *session) tellStale(ctx context.Context, b *board.Board, stale []workdir
 	}
 }
 
-// leave gives the work directory back.
+func howItEnded(old workdir.Stale) string {
+	if old.Ended {
+		return fmt.Sprintf("run %d could not remove its containers; its logs stay in %s", old.ID, old.Dir)
+	}
+	return fmt.Sprintf("run %d (process %s) was killed; its logs stay in %s", old.ID, old.PID, old.Dir)
+}
+
+// leave gives the work directory back. It stays as it is if there are containers left.
 func (s *session) leave(ctx context.Context) error {
+	if err := s.sweep(ctx); err != nil {
+		return errors.Join(fmt.Errorf("cannot tidy up, the next run tries again: %w", err), s.work.CloseUnswept())
+	}
 	err := s.work.Close(s.o.keepWork)
 	if err == nil {
 		err = s.work.Prune(context.WithoutCancel(ctx), s.o.keepRuns)

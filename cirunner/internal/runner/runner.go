@@ -21,6 +21,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -80,6 +81,8 @@ type Runner struct {
 
 	children sync.Mutex   // held while a child pipeline is read; taken without mu
 	grown    map[int]bool // the jobs that have started one; guarded by children
+
+	unswept atomic.Int64 // attempts that may have left something in the engine
 
 	mu     sync.Mutex // also held while the board is told, so that it is told in order
 	plan   *plan.Plan
@@ -183,6 +186,9 @@ func (r *Runner) Cancel(ctx context.Context, why error) {
 	r.stop(&Stop{why})
 	r.later(ctx, why.Error())
 }
+
+// Unswept reports whether a job has left something in the engine that could not be removed.
+func (r *Runner) Unswept() bool { return r.unswept.Load() > 0 }
 
 // Drain lets no job start from now on. Jobs that run go on.
 func (r *Runner) Drain(ctx context.Context, why string) { r.later(ctx, why) }

@@ -15,6 +15,7 @@ import (
 	"github.com/ambit-go/ambit/cirunner/internal/engine"
 	"github.com/ambit-go/ambit/cirunner/internal/exit"
 	"github.com/ambit-go/ambit/cirunner/internal/lint"
+	"github.com/ambit-go/ambit/cirunner/internal/mask"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/report"
 	"github.com/ambit-go/ambit/cirunner/internal/runner"
@@ -40,7 +41,7 @@ func run(ctx context.Context, o *options, args []string, out io.Writer) error {
 	case err != nil:
 		return err
 	case o.choice.dryRun:
-		return lint.DryRun(p, manual, out)
+		return lint.DryRun(p, manual, o.choice.masking(out))
 	}
 	e, err := o.choice.containers.engine(ctx, p)
 	if err != nil {
@@ -157,7 +158,7 @@ func (s *session) prepare() error {
 	s.runner = runner.New(runner.Config{
 		Engine: s.engine, FindEngine: s.findEngine,
 		Pipeline: s.p, Work: s.work, Watch: s.watcher(), Manual: s.manual, Variables: s.o.choice.run.Variables, Set: s.o.choice.set,
-		Mask: s.o.choice.masked, Caches: s.o.choice.caches,
+		Mask: s.o.choice.masked, Secrets: s.o.choice.secrets(), Caches: s.o.choice.caches,
 		Concurrent: s.o.jobs, FailFast: s.o.failFast, KeepWork: s.o.keepWork, Logs: s.logs, LogLimit: s.o.logLimit,
 		Timeout: s.o.timeout, After: s.o.after, Grace: s.o.grace,
 	})
@@ -254,8 +255,11 @@ func (s *session) page(stopped error, took time.Duration) report.Page {
 		Name: filepath.Base(s.p.File), Begin: s.begin, Took: took,
 		Stages: s.p.Stages, Jobs: s.jobs, Logs: s.logs, Facts: facts(s.o.choice.run.Variables),
 	}
+	for i := range p.Facts {
+		p.Facts[i].Text = mask.Text(p.Facts[i].Text, s.o.choice.secrets())
+	}
 	if stopped != nil && (report.Left(s.jobs) || !isSignal(stopped)) {
-		p.Stopped = stopped.Error()
+		p.Stopped = mask.Text(stopped.Error(), s.o.choice.secrets())
 	}
 	return p
 }

@@ -75,6 +75,7 @@ func (r *Runner) grow(ctx context.Context, parent *pipeline.Job, child *pipeline
 		return err
 	}
 	r.Board.Add(shown(child.Jobs))
+	r.hideSecrets(child.Jobs)
 	r.applyLocked(r.plan.Add(r.planned(child.Jobs)))
 	return nil
 }

@@ -44,7 +44,8 @@ type Config struct {
 	// of the branch that is checked out.
 	Variables map[string]string
 	Set       map[string]string // variables over all others, which no report of a job changes
-	Mask      []string          // variables whose values are not to be in logs
+	Mask      []string          // variables whose values are not to be seen
+	Secrets   []string          // values that are not to be seen, whatever job has them
 	Caches    string            // the directory of caches; empty if jobs have none
 	Manual    map[string]bool   // manual jobs that are to run: a name, or the key of a parallel job
 
@@ -89,7 +90,7 @@ type Runner struct {
 	givers map[int]context.CancelCauseFunc // of running jobs that are interruptible
 	ports  map[string]*semaphore.Weighted  // of services, by address
 	dotenv map[int]map[string]string       // variables that jobs have reported
-	held   map[int]io.Closer               // the resource groups of jobs that are as their pipelines are, which are not over
+	held   map[int]io.Closer               // the resource groups of trigger jobs with strategy: depend, whose pipelines are not over
 }
 
 // New returns a runner that has not started anything.
@@ -100,7 +101,7 @@ func New(c Config) *Runner {
 		}
 	}
 	r := &Runner{Config: c, turns: jobqueue.New[turn](), givers: map[int]context.CancelCauseFunc{}, ports: map[string]*semaphore.Weighted{}, grown: map[int]bool{}, held: map[int]io.Closer{}, dotenv: map[int]map[string]string{}}
-	r.Board = board.New(shown(c.Pipeline.Jobs), c.Watch)
+	r.Board = board.New(shown(c.Pipeline.Jobs), c.Watch, c.Secrets...)
 	return r
 }
 

@@ -85,8 +85,8 @@ plain: {image: `+e.image+`, script: [test ! -e lib/l.txt, echo nothing]}
 	})
 }
 
-// A job on this machine makes a pipeline whose jobs have an image: the engine is looked for then. What
-// is stopped, and killed, leaves nothing.
+// A job on this machine makes a pipeline whose jobs have an image: the engine is looked for then. A run that
+// is stopped, or killed, leaves nothing.
 func TestAPipelineThatIsMadeHasContainers(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, e *engineUnderTest) {
 		const gen = "gen: {script: ['cp in.txt c.yml'], stage: build, artifacts: {paths: [c.yml]}}\n" +
@@ -124,5 +124,21 @@ func TestAPipelineThatIsMadeWithoutAnEngine(t *testing.T) {
 	run := p.start("-engine", "false")
 	assert.Equal(t, 1, run.Wait(), run.Stderr())
 	assert.Contains(t, row(t, run.Stdout(), "down"), `downstream_pipeline_creation_failed: jobs with an image need a container engine ("down/a" runs in tool`)
+	p.nothingIsLeft()
+}
+
+// The engine of such a pipeline hangs as it is looked for: a signal does not wait for it.
+func TestTheEngineOfAPipelineThatIsMadeHangs(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, "gen: {script: ['echo \"a: {image: tool, script: [x]}\" > c.yml'], stage: build, artifacts: {paths: [c.yml]}}\n"+
+		"down: {trigger: {include: [{artifact: c.yml, job: gen}]}}\n")
+	dir := t.TempDir()
+	client := filepath.Join(dir, "client")
+	require.NoError(t, os.WriteFile(client, []byte("#!/bin/bash\ntouch "+dir+"/asked\nexec sleep 1000\n"), 0o755))
+	run := p.start("-engine", client)
+	until(t, "the engine is looked for", func() bool { _, err := os.Stat(dir + "/asked"); return err == nil })
+	run.Signal(syscall.SIGINT)
+	assert.Equal(t, 130, run.Wait(), run.Stderr())
+	assert.Contains(t, row(t, run.Stdout(), "down"), "canceled 1 ")
 	p.nothingIsLeft()
 }

@@ -108,7 +108,7 @@ func (a *attempt) main(ctx context.Context) (began bool, err error) {
 	if err := a.script(); err != nil {
 		return true, err
 	}
-	return true, a.startPipeline(ctx)
+	return true, a.startPipeline()
 }
 
 // because adds why the work was stopped, if it was: not everything that was

@@ -33,20 +33,27 @@ func TestAFileOfAVariableInAContainer(t *testing.T) {
 		p := newProject(t, `
 job:
   image: {name: `+e.image+`, docker: {user: "`+user+`"}}
-  script: ['echo "it says $(cat "$NOTE")"', 'test ! -w "$NOTE" || test "$(id -u)" = 0', 'echo "mode $(ls -l "$NOTE")"']
+  script: ['echo "it says $(cat "$NOTE")"', 'echo "the key is $(cat "$KEY")"', 'test ! -w "$NOTE" || test "$(id -u)" = 0', 'echo "mode $(ls -l "$NOTE")"']
   after_script: ['echo "after: $(cat "$NOTE")"']
-beside: {script: ['echo "here $(cat "$NOTE")"', 'echo "mode $(ls -l "$NOTE")"']}
+beside: {script: ['echo "here $(cat "$NOTE")"', 'echo "the key is $(cat "$KEY")"', 'echo "mode $(ls -l "$NOTE")"']}
 `)
 		p.write("vars.yml", "- {name: NOTE, value: \"from a file\\n\", type: file}\n- {name: KEY, value: s3cr3t-value, type: file, masked: true}\n")
 		require.NoError(t, os.Chmod(filepath.Join(p.dir, "vars.yml"), 0o600))
-		run := e.start(p, "-variables", "vars.yml", "-keep")
+		run := e.start(p, "-variables", "vars.yml")
 		assert.Equal(t, 0, run.Wait(), run.Stdout()+run.Stderr())
 		out := run.Stdout()
 		assert.Contains(t, out, "[job] it says from a file\n")
 		assert.Contains(t, out, "[job] after: from a file\n")
 		assert.Contains(t, out, "[beside] here from a file\n")
 		assert.Contains(t, out, "[beside] mode -rw-------")
-		files, err := filepath.Glob(filepath.Join(p.dir, ".cirunner/1/scripts/*/files"))
+		assert.Contains(t, out, "[job] the key is [MASKED]\n")
+		assert.Contains(t, out, "[beside] the key is [MASKED]\n")
+		p.isSecret(out, run.Stderr())
+		e.nothingIsLeft(p)
+
+		kept := e.start(p, "-variables", "vars.yml", "-keep")
+		assert.Equal(t, 0, kept.Wait(), kept.Stdout()+kept.Stderr())
+		files, err := filepath.Glob(filepath.Join(p.dir, ".cirunner/2/scripts/*/files"))
 		require.NoError(t, err)
 		assert.Empty(t, files, "they are gone with the jobs")
 	})

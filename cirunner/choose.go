@@ -17,7 +17,6 @@ import (
 
 	"github.com/ambit-go/ambit/cirunner/internal/exit"
 	"github.com/ambit-go/ambit/cirunner/internal/lint"
-	"github.com/ambit-go/ambit/cirunner/internal/mask"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline/parse"
 	"github.com/ambit-go/ambit/cirunner/internal/predefined"
@@ -143,10 +142,11 @@ func (o *options) load(ctx context.Context, args []string, out io.Writer) (*pipe
 	case errors.Is(err, fs.ErrNotExist) && len(args) == 0:
 		return nil, exit.Usagef("there is no %s, here or at the root of a repository around; name a file, or the directory of the project with -C", file)
 	case errors.As(err, &found):
-		return nil, &exit.Error{Err: fmt.Errorf("this is no pipeline:\n%s", mask.Text(found.Detail(), o.choice.project.Secrets()))}
+		return nil, &exit.Error{Err: fmt.Errorf("this is no pipeline:\n%s", found.Detail())}
 	case err != nil:
 		return nil, &exit.Error{Err: err}
 	}
+	out = o.choice.masking(out)
 	for _, w := range p.Warnings {
 		if _, err := fmt.Fprintln(out, w); err != nil {
 			return nil, fmt.Errorf("cannot write: %w", err)
@@ -235,7 +235,7 @@ func (o *options) list(ctx context.Context, args []string, out io.Writer) error 
 	if err != nil {
 		return err
 	}
-	return lint.List(p, asked, out)
+	return lint.List(p, asked, o.choice.masking(out))
 }
 
 // lint checks files. Local includes are those of the repository that a file is
@@ -244,7 +244,7 @@ func (o *options) lint(ctx context.Context, files []string, out io.Writer) error
 	defer func() { _ = o.choice.server.Close() }()
 	return lint.Run(files, func(file string) parse.Options {
 		return o.choice.options(ctx, projectOf(file))
-	}, out)
+	}, o.choice.masking(out))
 }
 
 // projectOf returns the root of the repository that a file is in, or its

@@ -33,20 +33,27 @@ func TestAFileOfAVariableInAContainer(t *testing.T) {
 		p := newProject(t, `
 job:
   image: {name: `+e.image+`, docker: {user: "`+user+`"}}
-  script: ['echo "it says $(cat "$NOTE")"', 'test ! -w "$NOTE" || test "$(id -u)" = 0', 'echo "mode $(ls -l "$NOTE")"']
+  script: ['echo "it says $(cat "$NOTE")"', 'echo "the key is $(cat "$KEY")"', 'test ! -w "$NOTE" || test "$(id -u)" = 0', 'echo "mode $(ls -l "$NOTE")"']
   after_script: ['echo "after: $(cat "$NOTE")"']
-beside: {script: ['echo "here $(cat "$NOTE")"', 'echo "mode $(ls -l "$NOTE")"']}
+beside: {script: ['echo "here $(cat "$NOTE")"', 'echo "the key is $(cat "$KEY")"', 'echo "mode $(ls -l "$NOTE")"']}
 `)
 		p.write("vars.yml", "- {name: NOTE, value: \"from a file\\n\", type: file}\n- {name: KEY, value: s3cr3t-value, type: file, masked: true}\n")
 		require.NoError(t, os.Chmod(filepath.Join(p.dir, "vars.yml"), 0o600))
-		run := e.start(p, "-variables", "vars.yml", "-keep")
+		run := e.start(p, "-variables", "vars.yml")
 		assert.Equal(t, 0, run.Wait(), run.Stdout()+run.Stderr())
 		out := run.Stdout()
 		assert.Contains(t, out, "[job] it says from a file\n")
 		assert.Contains(t, out, "[job] after: from a file\n")
 		assert.Contains(t, out, "[beside] here from a file\n")
 		assert.Contains(t, out, "[beside] mode -rw-------")
-		files, err := filepath.Glob(filepath.Join(p.dir, ".cirunner/1/scripts/*/files"))
+		assert.Contains(t, out, "[job] the key is [MASKED]\n")
+		assert.Contains(t, out, "[beside] the key is [MASKED]\n")
+		p.isSecret(out, run.Stderr())
+		e.nothingIsLeft(p)
+
+		kept := e.start(p, "-variables", "vars.yml", "-keep")
+		assert.Equal(t, 0, kept.Wait(), kept.Stdout()+kept.Stderr())
+		files, err := filepath.Glob(filepath.Join(p.dir, ".cirunner/2/scripts/*/files"))
 		require.NoError(t, err)
 		assert.Empty(t, files, "they are gone with the jobs")
 	})
@@ -85,8 +92,8 @@ plain: {image: `+e.image+`, script: [test ! -e lib/l.txt, echo nothing]}
 	})
 }
 
-// A job on this machine makes a pipeline whose jobs have an image: the engine is looked for then. What
-// is stopped, and killed, leaves nothing.
+// A job on this machine makes a pipeline whose jobs have an image: the engine is looked for then. A run that
+// is stopped, or killed, leaves nothing.
 func TestAPipelineThatIsMadeHasContainers(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, e *engineUnderTest) {
 		const gen = "gen: {script: ['cp in.txt c.yml'], stage: build, artifacts: {paths: [c.yml]}}\n" +
@@ -124,5 +131,21 @@ func TestAPipelineThatIsMadeWithoutAnEngine(t *testing.T) {
 	run := p.start("-engine", "false")
 	assert.Equal(t, 1, run.Wait(), run.Stderr())
 	assert.Contains(t, row(t, run.Stdout(), "down"), `downstream_pipeline_creation_failed: jobs with an image need a container engine ("down/a" runs in tool`)
+	p.nothingIsLeft()
+}
+
+// The engine of such a pipeline hangs as it is looked for: a signal does not wait for it.
+func TestTheEngineOfAPipelineThatIsMadeHangs(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, "gen: {script: ['echo \"a: {image: tool, script: [x]}\" > c.yml'], stage: build, artifacts: {paths: [c.yml]}}\n"+
+		"down: {trigger: {include: [{artifact: c.yml, job: gen}]}}\n")
+	dir := t.TempDir()
+	client := filepath.Join(dir, "client")
+	require.NoError(t, os.WriteFile(client, []byte("#!/bin/bash\ntouch "+dir+"/asked\nexec sleep 1000\n"), 0o755))
+	run := p.start("-engine", client)
+	until(t, "the engine is looked for", func() bool { _, err := os.Stat(dir + "/asked"); return err == nil })
+	run.Signal(syscall.SIGINT)
+	assert.Equal(t, 130, run.Wait(), run.Stderr())
+	assert.Contains(t, row(t, run.Stdout(), "down"), "canceled 1 ")
 	p.nothingIsLeft()
 }

@@ -71,18 +71,29 @@ func (s *session) recordEngine() error {
 	return s.work.RecordEngine(s.engine.Client)
 }
 
-// sweepStale removes the containers that a run has left that was killed.
-func sweepStale(ctx context.Context, b *board.Board, old workdir.Stale) {
+// sweep removes what jobs of this run could not remove from the engine.
+func (s *session) sweep(ctx context.Context) error {
+	if s.engine == nil || s.runner == nil || !s.runner.Unswept() {
+		return nil
+	}
+	_, err := s.engine.Sweep(context.WithoutCancel(ctx), engine.RunLabel(s.work.Dir))
+	return err
+}
+
+// sweepStale removes the containers that an earlier run has left. It reports whether none is left.
+func sweepStale(ctx context.Context, b *board.Board, old workdir.Stale) bool {
 	client := old.Engine()
 	if len(client) == 0 {
-		return
+		return true
 	}
 	e := &engine.Engine{Client: client}
 	n, err := e.Sweep(ctx, engine.RunLabel(old.Dir))
 	if err != nil {
-		b.Notice(fmt.Sprintf("run %d: %v", old.ID, err))
+		b.Notice(fmt.Sprintf("run %d: %v; the next run tries again", old.ID, err))
+		return false
 	}
 	if n > 0 {
 		b.Notice(fmt.Sprintf("run %d: its containers are removed, %d of them", old.ID, n))
 	}
+	return true
 }

@@ -180,14 +180,3 @@ func TestTheRunnerOfAContainerIsKilled(t *testing.T) {
 		e.nothingIsLeft(p)
 	})
 }
-
-func TestAServiceOfAContainerEnds(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e *engineUnderTest) {
-		p := newProject(t, "a: {image: "+e.image+", services: [{name: "+e.image+", alias: db, command: [sh, -c, 'echo down; exit 3']}], script: [sleep 1000], after_script: [echo after]}\n")
-		run := e.start(p)
-		assert.Equal(t, 1, run.Wait(), run.Stderr())
-		assert.Contains(t, run.Stdout(), "[a/db] down\n")
-		assert.Contains(t, row(t, run.Stdout(), "a"), "runner_system_failure: service db: ")
-		e.nothingIsLeft(p)
-	})
-}

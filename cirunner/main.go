@@ -35,6 +35,7 @@ import (
 	"strings"
 
 	"github.com/ambit-go/ambit/cirunner/internal/exit"
+	"github.com/ambit-go/ambit/cirunner/internal/mask"
 	"github.com/ambit-go/ambit/service"
 )
 
@@ -45,6 +46,11 @@ func main() {
 // command does what the arguments say.
 func command(ctx context.Context, args []string, out io.Writer) error {
 	var o options
+	err := o.perform(ctx, args, out)
+	return mask.Error(err, o.choice.secrets())
+}
+
+func (o *options) perform(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("cirunner", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the error says it
 	o.define(flags)
@@ -70,7 +76,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 		}
 		return o.list(ctx, flags.Args(), out)
 	}
-	return run(ctx, &o, flags.Args(), out)
+	return run(ctx, o, flags.Args(), out)
 }
 
 const about = `Cirunner runs a pipeline file in the dialect of GitLab CI on this machine, with

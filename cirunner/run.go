@@ -15,6 +15,7 @@ import (
 	"github.com/ambit-go/ambit/cirunner/internal/engine"
 	"github.com/ambit-go/ambit/cirunner/internal/exit"
 	"github.com/ambit-go/ambit/cirunner/internal/lint"
+	"github.com/ambit-go/ambit/cirunner/internal/mask"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/report"
 	"github.com/ambit-go/ambit/cirunner/internal/runner"
@@ -40,7 +41,7 @@ func run(ctx context.Context, o *options, args []string, out io.Writer) error {
 	case err != nil:
 		return err
 	case o.choice.dryRun:
-		return lint.DryRun(p, manual, out)
+		return lint.DryRun(p, manual, o.choice.masking(out))
 	}
 	e, err := o.choice.containers.engine(ctx, p)
 	if err != nil {
@@ -157,7 +158,7 @@ func (s *session) prepare() error {
 	s.runner = runner.New(runner.Config{
 		Engine: s.engine, FindEngine: s.findEngine,
 		Pipeline: s.p, Work: s.work, Watch: s.watcher(), Manual: s.manual, Variables: s.o.choice.run.Variables, Set: s.o.choice.set,
-		Mask: s.o.choice.masked, Caches: s.o.choice.caches,
+		Mask: s.o.choice.masked, Secrets: s.o.choice.secrets(), Caches: s.o.choice.caches,
 		Concurrent: s.o.jobs, FailFast: s.o.failFast, KeepWork: s.o.keepWork, Logs: s.logs, LogLimit: s.o.logLimit,
 		Timeout: s.o.timeout, After: s.o.after, Grace: s.o.grace,
 	})
@@ -180,7 +181,7 @@ func (s *session) watcher() board.Watcher {
 // tellStale tells what earlier runs have left, and tidies up what may be.
 func (s *session) tellStale(ctx context.Context, b *board.Board, stale []workdir.Stale) {
 	for _, old := range stale {
-		b.Notice(fmt.Sprintf("run %d (process %s) was killed; its logs stay in %s", old.ID, old.PID, old.Dir))
+		b.Notice(howItEnded(old))
 		for _, g := range old.Groups {
 			if s.o.killStale {
 				b.Notice(fmt.Sprintf("run %d: process group %d of %q still ran: killed", old.ID, g.ID, g.Job))
@@ -188,9 +189,12 @@ func (s *session) tellStale(ctx context.Context, b *board.Board, stale []workdir
 			}
 			b.Notice(fmt.Sprintf("run %d: process group %d of %q still runs: kill -- -%d, or use -kill-stale", old.ID, g.ID, g.Job, g.ID))
 		}
-		sweepStale(ctx, b, old)
+		swept := sweepStale(ctx, b, old)
 		if s.o.killStale {
 			old.Kill()
+		}
+		if !swept {
+			continue // the next run finds the containers by what this one leaves there
 		}
 		if err := old.Clear(); err != nil {
 			b.Notice(fmt.Sprintf("run %d: %v", old.ID, err))
@@ -198,8 +202,18 @@ func (s *session) tellStale(ctx context.Context, b *board.Board, stale []workdir
 	}
 }
 
-// leave gives the work directory back.
+func howItEnded(old workdir.Stale) string {
+	if old.Ended {
+		return fmt.Sprintf("run %d could not remove its containers; its logs stay in %s", old.ID, old.Dir)
+	}
+	return fmt.Sprintf("run %d (process %s) was killed; its logs stay in %s", old.ID, old.PID, old.Dir)
+}
+
+// leave gives the work directory back. It stays as it is if there are containers left.
 func (s *session) leave(ctx context.Context) error {
+	if err := s.sweep(ctx); err != nil {
+		return errors.Join(fmt.Errorf("cannot tidy up, the next run tries again: %w", err), s.work.CloseUnswept())
+	}
 	err := s.work.Close(s.o.keepWork)
 	if err == nil {
 		err = s.work.Prune(context.WithoutCancel(ctx), s.o.keepRuns)
@@ -241,8 +255,11 @@ func (s *session) page(stopped error, took time.Duration) report.Page {
 		Name: filepath.Base(s.p.File), Begin: s.begin, Took: took,
 		Stages: s.p.Stages, Jobs: s.jobs, Logs: s.logs, Facts: facts(s.o.choice.run.Variables),
 	}
+	for i := range p.Facts {
+		p.Facts[i].Text = mask.Text(p.Facts[i].Text, s.o.choice.secrets())
+	}
 	if stopped != nil && (report.Left(s.jobs) || !isSignal(stopped)) {
-		p.Stopped = stopped.Error()
+		p.Stopped = mask.Text(stopped.Error(), s.o.choice.secrets())
 	}
 	return p
 }

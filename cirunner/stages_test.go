@@ -3,10 +3,15 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A repository as people have them: images, a service, cache, needs, artifacts, coverage and tests.
@@ -51,38 +56,92 @@ func TestAWholeProjectInContainers(t *testing.T) {
 	})
 }
 
-// Ctrl-C at every stage of it: as a container is made, while the first script runs, as a service is started, while a script
-// runs beside that, and in after_script, which only a second signal ends.
+// holding puts a client before that of the engine, which waits in those commands that a pattern of bash has. reached waits until
+// such a command has come, release lets it go on.
+func (e *engineUnderTest) holding(t *testing.T, pattern string) (reached, release func()) {
+	t.Helper()
+	dir := t.TempDir()
+	client := filepath.Join(dir, "client")
+	text := "#!/bin/bash\ncase \" $* \" in " + pattern + ") touch " + dir + "/asked; until [ -e " + dir + "/go ]; do sleep 0.02; done;; esac\nexec \"$@\"\n"
+	require.NoError(t, os.WriteFile(client, []byte(text), 0o755))
+	e.client = client + " " + e.client
+	reached = func() {
+		until(t, "the command "+pattern, func() bool { _, err := os.Stat(dir + "/asked"); return err == nil })
+	}
+	return reached, func() { require.NoError(t, os.WriteFile(dir+"/go", nil, 0o644)) }
+}
+
+// Ctrl-C at every stage of it: as the container of a job is made, while the first script runs, as a service is started, while a
+// script runs beside that, and in after_script, which only a second signal ends.
 func TestAWholeProjectIsStoppedAtEveryStage(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, e *engineUnderTest) {
 		for name, tc := range map[string]struct {
-			mark, hangs string
-			signals     []syscall.Signal
-			row         string // of the table; empty where the job may have got further
+			mark, hangs, holds string
+			signals            []syscall.Signal
+			job, not           string
 		}{
-			"the first job begins": {"[build] == started", "build", []syscall.Signal{syscall.SIGINT}, ""},
-			"a script":             {"[build] built", "build", []syscall.Signal{syscall.SIGINT}, "build"},
-			"a service begins":     {"[check] == started", "check", []syscall.Signal{syscall.SIGINT}, ""},
-			"a script beside it":   {"[check] total 81.5%", "check", []syscall.Signal{syscall.SIGINT}, "check"},
-			"after_script":         {"[check] after success", "after", []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, "check"},
+			"a container is made": {"", "", "*' run '*'-build-1-job '*", []syscall.Signal{syscall.SIGINT}, "build", "[build] $"},
+			"a script":            {"[build] built", "build", "", []syscall.Signal{syscall.SIGINT}, "build", "[check] $"},
+			"a service is made":   {"", "", "*' run '*'-check-1-service-1 '*", []syscall.Signal{syscall.SIGINT}, "check", "[check] $"},
+			"a script beside it":  {"[check] total 81.5%", "check", "", []syscall.Signal{syscall.SIGINT}, "check", "[ship] $"},
+			"after_script":        {"[check] after success", "after", "", []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, "check", "[ship] $"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				p := wholeProject(t, e)
-				run := e.start(p, "-cache", "caches", "-var", "STOP="+tc.hangs)
+				p, own := wholeProject(t, e), *e
+				reached, release := func() {}, func() {}
+				if tc.holds != "" {
+					reached, release = own.holding(t, tc.holds)
+				}
+				run := own.start(p, "-cache", "caches", "-var", "STOP="+tc.hangs)
+				reached()
 				run.WaitFor(tc.mark)
 				for _, sig := range tc.signals {
 					run.Signal(sig)
 				}
+				run.WaitFor("[ship] == canceled") // the signal is heard
+				release()
 				assert.Contains(t, []int{130, 143}, run.Wait(), run.Stdout()+run.Stderr())
-				if tc.row != "" {
-					assert.Contains(t, row(t, run.Stdout(), tc.row), "canceled 1 ")
-					assert.Contains(t, row(t, run.Stdout(), tc.row), "stopped by signal: ", "the cause")
-				}
+				assert.Regexp(t, "canceled 1 .*stopped by signal: ", row(t, run.Stdout(), tc.job))
 				assert.Regexp(t, "canceled - - (aborted: )?stopped by signal: ", row(t, run.Stdout(), "ship"))
+				assert.NotContains(t, run.Stdout(), tc.not)
 				e.nothingIsLeft(p)
 			})
 		}
+	})
+}
+
+// Ctrl-C while the cache of a job is kept, for which it waits: cache and artifacts are kept all the same, and the job has
+// succeeded.
+func TestAStopWhileCacheAndArtifactsAreKept(t *testing.T) {
+	if _, err := os.Stat("/proc/locks"); err != nil {
+		t.Skip("needs /proc/locks")
+	}
+	forEachEngine(t, func(t *testing.T, e *engineUnderTest) {
+		p := wholeProject(t, e)
+		require.NoError(t, os.Mkdir(filepath.Join(p.dir, "caches"), 0o755))
+		door, err := os.Create(filepath.Join(p.dir, "caches", "cache-k.lock"))
+		require.NoError(t, err)
+		defer func() { _ = door.Close() }()
+		require.NoError(t, syscall.Flock(int(door.Fd()), syscall.LOCK_EX))
+		info, err := door.Stat()
+		require.NoError(t, err)
+		waiting := regexp.MustCompile(fmt.Sprintf(`-> FLOCK .*:%d `, info.Sys().(*syscall.Stat_t).Ino))
+
+		run := e.start(p, "-cache", "caches", "-var", "STOP=")
+		until(t, "the job waits for the cache", func() bool {
+			locks, _ := os.ReadFile("/proc/locks")
+			return waiting.Match(locks)
+		})
+		run.Signal(syscall.SIGINT)
+		run.WaitFor("[ship] == canceled")
+		require.NoError(t, door.Close())
+		assert.Equal(t, 130, run.Wait(), run.Stdout()+run.Stderr())
+		assert.Contains(t, run.Stdout(), "[build] cirunner: cache cache-k: 1 file kept\n")
+		assert.Contains(t, run.Stdout(), "[build] cirunner: 1 artifact kept\n")
+		assert.Contains(t, row(t, run.Stdout(), "build"), "success 1 ")
+		assert.Contains(t, row(t, run.Stdout(), "check"), "canceled - - stopped by signal: interrupt")
+		e.nothingIsLeft(p)
 	})
 }
 

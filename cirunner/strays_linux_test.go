@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/ambit-go/ambit/clitest"
 )
 
 // stray starts a process in a session of its own, without an environment, and goes on when it is up.
@@ -80,4 +82,34 @@ func TestAStrayOfAKilledRunIsKilled(t *testing.T) {
 	last := p.start()
 	assert.Equal(t, 0, last.Wait(), last.Stderr())
 	p.nothingIsLeft()
+}
+
+// The runner is killed, and a process of its script has cleared its environment and gone to another directory, in the group
+// that the script was given: the next run tells of it by what was written down of the group, and ends it.
+func TestAGroupOfAKilledRunIsKilled(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"the leader": "cd /; echo ready $$; exec env -i /bin/sleep 777",
+		"a child":    "cd /; env -i /bin/sleep 777 & echo ready $$; exec env -i /bin/sleep 777",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, "works: {script: ['"+script+"']}\n")
+			killed := p.start()
+			group := lastInt(t, killed.WaitFor("[works] ready"))
+			killed.Signal(syscall.SIGKILL)
+			killed.Wait()
+			t.Cleanup(func() { _ = syscall.Kill(-group, syscall.SIGKILL) }) // a group of ours, whatever the test says
+			p.write("ci.yml", "works: {script: [echo again]}\n")
+			told := p.start()
+			assert.Equal(t, 0, told.Wait(), told.Stderr())
+			assert.Contains(t, told.Stdout(), fmt.Sprintf("== run 1: process group %d of \"works\" still runs: kill -- -%d, or", group, group))
+			assert.NotEmpty(t, clitest.InGroup(t, group), "it was only told of")
+			next := p.start("-kill-stale")
+			assert.Equal(t, 0, next.Wait(), next.Stderr())
+			assert.Contains(t, next.Stdout(), fmt.Sprintf("process group %d of \"works\" still ran: killed\n", group))
+			until(t, "the group is gone", func() bool { return len(clitest.InGroup(t, group)) == 0 })
+			p.nothingIsLeft()
+		})
+	}
 }

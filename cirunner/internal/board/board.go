@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/cirunner/internal/jobreport"
+	"github.com/ambit-go/ambit/cirunner/internal/mask"
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
 )
 
@@ -78,17 +79,19 @@ type Board struct {
 	status string
 	jobs   []Job
 	tails  []tail      // of the jobs
+	hidden [][]string  // texts of the jobs that are not to be seen
+	common []string    // the same of all of them
 	since  []time.Time // when each has begun to wait for room
 	tell   sync.Mutex  // held while the watcher is told; taken without mu
 	watch  Watcher
 }
 
-// New returns a board of jobs. watch may be nil.
-func New(jobs []Job, watch Watcher) *Board {
+// New returns a board of jobs. watch may be nil. Secrets are seen nowhere on the board; those of one job are told by Hide.
+func New(jobs []Job, watch Watcher, secrets ...string) *Board {
 	if watch == nil {
 		watch = nobody{}
 	}
-	return &Board{jobs: slices.Clone(jobs), tails: make([]tail, len(jobs)), since: make([]time.Time, len(jobs)), watch: watch}
+	return &Board{jobs: slices.Clone(jobs), tails: make([]tail, len(jobs)), since: make([]time.Time, len(jobs)), hidden: make([][]string, len(jobs)), common: secrets, watch: watch}
 }
 
 // Add adds jobs behind all others.
@@ -97,6 +100,7 @@ func (b *Board) Add(jobs []Job) {
 	defer b.mu.Unlock()
 	b.jobs = append(b.jobs, jobs...)
 	b.tails = append(b.tails, make([]tail, len(jobs))...)
+	b.hidden = append(b.hidden, make([][]string, len(jobs))...)
 	b.since = append(b.since, make([]time.Time, len(jobs))...)
 }
 
@@ -130,6 +134,7 @@ func (b *Board) Change(i int, change func(*Job)) {
 	b.mu.Lock()
 	before := b.jobs[i]
 	change(&b.jobs[i])
+	b.hideLocked(i, before)
 	b.noteLocked(i, before)
 	now := b.jobs[i]
 	b.mu.Unlock()
@@ -200,7 +205,7 @@ func (b *Board) Line(i int, l Line, raw []byte) {
 func (b *Board) Notice(text string) {
 	b.tell.Lock()
 	defer b.tell.Unlock()
-	b.watch.Notice(text)
+	b.watch.Notice(mask.Text(text, b.common))
 }
 
 type nobody struct{}

@@ -39,8 +39,8 @@ type result struct {
 }
 
 // Add adds the tests of a JUnit file, however its suites are nested. Tests that it has read before
-// an error count. At most one test at a time is in memory.
-func (t *Tests) Add(r io.Reader) error {
+// an error count. At most one test at a time is in memory. Names and messages are passed through hide before they are cut.
+func (t *Tests) Add(r io.Reader, hide func(string) string) error {
 	d := xml.NewDecoder(r)
 	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // names may be wrong, numbers are not
 	for {
@@ -59,18 +59,18 @@ func (t *Tests) Add(r io.Reader) error {
 		if err := d.DecodeElement(&c, &start); err != nil {
 			return err
 		}
-		t.add(c)
+		t.add(c, hide)
 	}
 }
 
-func (t *Tests) add(c testcase) {
+func (t *Tests) add(c testcase, hide func(string) string) {
 	t.Total++
 	bad := append(c.Error, c.Failure...)
 	switch {
 	case len(bad) > 0:
 		t.Failed++
 		if len(t.Failures) < maxFailures {
-			t.Failures = append(t.Failures, Failure{fullName(c), message(bad[0])})
+			t.Failures = append(t.Failures, Failure{hide(fullName(c)), message(bad[0], hide)})
 		}
 	case c.Skipped != nil:
 		t.Skipped++
@@ -85,8 +85,8 @@ func fullName(c testcase) string {
 }
 
 // message is what a failure says, in a line.
-func message(r result) string {
-	text := strings.TrimSpace(cmp.Or(r.Message, r.Text))
+func message(r result, hide func(string) string) string {
+	text := hide(strings.TrimSpace(cmp.Or(r.Message, r.Text)))
 	text, _, _ = strings.Cut(text, "\n")
 	if len(text) > maxMessage {
 		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"

@@ -50,6 +50,48 @@ func Text(s string, secrets []string) string {
 	return b.String()
 }
 
+// Whole returns a writer that hides secrets in each text that is written to it. It holds nothing back: a secret is not
+// to come in pieces.
+func Whole(w io.Writer, secrets []string) io.Writer {
+	if len(secrets) == 0 {
+		return w
+	}
+	return &whole{w, secrets}
+}
+
+type whole struct {
+	w       io.Writer
+	secrets []string
+}
+
+func (m *whole) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(m.w, Text(string(p), m.secrets)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Error returns an error that is err, with a text in which secrets are hidden.
+func Error(err error, secrets []string) error {
+	if err == nil {
+		return nil
+	}
+	if text := Text(err.Error(), secrets); text != err.Error() {
+		return &hidden{err, text}
+	}
+	return err
+}
+
+type hidden struct {
+	err  error
+	text string
+}
+
+func (e *hidden) Error() string { return e.text }
+
+// Unwrap returns the error without a mask.
+func (e *hidden) Unwrap() error { return e.err }
+
 // Write passes p on, but for the end that is held back. Its error is that of the
 // writer below.
 func (m *Writer) Write(p []byte) (int, error) {

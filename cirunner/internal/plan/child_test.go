@@ -40,7 +40,7 @@ func TestWhoWaitsForAChildPipeline(t *testing.T) {
 	require.Equal(t, Waiting, p.State(1))
 	p.play(0, Outcome{})
 	require.Equal(t, Ready, p.State(1), "it does not wait for what is beside its parent")
-	require.Equal(t, Waiting, p.State(5), "down is as its pipeline is")
+	require.Equal(t, Waiting, p.State(5), "down is a trigger job with strategy: depend")
 	p.play(1, Outcome{})
 	p.play(3, Outcome{})
 	require.Equal(t, Waiting, p.State(4))

@@ -66,7 +66,7 @@ func TestGiveUp(t *testing.T) {
 	assert.Equal(t, "ready", p.State(5).String(), "what is for after a failure is tried again")
 }
 
-// A job that starts a pipeline and is as that is has its group until the pipeline is over; a job in it that has the same
+// A trigger job with strategy: depend has its group until its pipeline is over; a job in it that has the same
 // group runs all the same, one at a time.
 func TestAGroupOfAPipeline(t *testing.T) {
 	jobs := []Job{

@@ -207,7 +207,7 @@ func (p *Plan) holderOf(i int) string {
 	return ""
 }
 
-// descends reports whether a job is in the pipeline that another has started, or in one that a job of that has.
+// descends reports whether a job is in the pipeline that another has started, or in a pipeline that one of its jobs has started.
 func (p *Plan) descends(i, of int) bool {
 	for parent := p.jobs[i].Parent - 1; parent >= 0; parent = p.jobs[parent].Parent - 1 {
 		if parent == of {

@@ -14,7 +14,6 @@ import (
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/cirunner/internal/board"
 	"github.com/ambit-go/ambit/cirunner/internal/joblog"
-	"github.com/ambit-go/ambit/cirunner/internal/mask"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
 	"github.com/ambit-go/ambit/cirunner/internal/workdir"
@@ -92,6 +91,7 @@ func (a *attempt) reap(ctx context.Context) {
 // main prepares the job and runs its script. began reports whether that has come
 // as far as the script.
 func (a *attempt) main(ctx context.Context) (began bool, err error) {
+	a.findSecrets()
 	if err := a.takeResource(a.work); err != nil {
 		return false, err
 	}
@@ -108,7 +108,7 @@ func (a *attempt) main(ctx context.Context) (began bool, err error) {
 	if err := a.script(); err != nil {
 		return true, err
 	}
-	return true, a.startPipeline(ctx)
+	return true, a.startPipeline()
 }
 
 // because adds why the work was stopped, if it was: not everything that was
@@ -128,7 +128,6 @@ func (a *attempt) prepare() (err error) {
 	if err := a.writeFiles(); err != nil {
 		return a.because(fmt.Errorf("cannot write the files of variables: %w", err))
 	}
-	a.findSecrets()
 	if err := a.takeModules(); err != nil {
 		return a.because(err)
 	}
@@ -143,6 +142,8 @@ func (a *attempt) prepare() (err error) {
 		}
 	}
 	a.takeVariables()
+	a.findSecrets()
+	a.tellShortSecrets()
 	if a.job.Artifacts.Untracked {
 		a.had = a.untracked(a.work)
 	}
@@ -196,7 +197,7 @@ func (a *attempt) close(ctx context.Context, o plan.Outcome, err error) plan.Out
 	} else if err != nil && o.OK() {
 		o = a.outcome(ctx, err)
 	}
-	o.Text = mask.Text(o.Text, a.secrets)
+	o.Text = a.hide(o.Text)
 	if o.OK() {
 		a.note("cirunner: job succeeded")
 	} else {

@@ -20,7 +20,7 @@ func (e *childError) Unwrap() error { return e.err }
 
 // startPipeline reads the child pipeline whose files other jobs have made, and adds its jobs to the run. They start when
 // this attempt has succeeded.
-func (a *attempt) startPipeline(ctx context.Context) error {
+func (a *attempt) startPipeline() error {
 	if a.job.Made == nil {
 		return nil
 	}
@@ -52,8 +52,8 @@ func (a *attempt) startPipeline(ctx context.Context) error {
 	for _, w := range child.Warnings {
 		a.note("cirunner: %s", w)
 	}
-	if err := a.r.grow(ctx, a.job, child); err != nil {
-		return &childError{err}
+	if err := a.r.grow(a.work, a.job, child); err != nil {
+		return &childError{a.because(err)} // the engine may have been looked for when the run was stopped
 	}
 	a.r.grown[a.i] = true
 	a.note("cirunner: the child pipeline has %s", count(len(child.Jobs), "job"))
@@ -75,6 +75,7 @@ func (r *Runner) grow(ctx context.Context, parent *pipeline.Job, child *pipeline
 		return err
 	}
 	r.Board.Add(shown(child.Jobs))
+	r.hideSecrets(child.Jobs)
 	r.applyLocked(r.plan.Add(r.planned(child.Jobs)))
 	return nil
 }

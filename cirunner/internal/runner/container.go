@@ -57,9 +57,12 @@ func (c *container) open(ctx context.Context) error {
 func (c *container) start(ctx context.Context) error {
 	a := c.a
 	async.OnExit(ctx, func(ctx context.Context, _ error) error {
+		a.r.unswept.Add(1)
 		if _, err := c.engine.Sweep(context.WithoutCancel(ctx), a.label()); err != nil {
 			a.note("cirunner: %v", err)
+			return nil
 		}
+		a.r.unswept.Add(-1)
 		return nil
 	})
 	image, config, err := c.image("image", *a.job.Image, a.job.Variables)

@@ -26,6 +26,7 @@ func (r *Runner) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var changes []plan.Change
+	r.hideSecrets(r.Pipeline.Jobs)
 	r.plan, changes = plan.New(r.planned(r.Pipeline.Jobs))
 	r.applyLocked(changes)
 }

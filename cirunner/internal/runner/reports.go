@@ -61,7 +61,7 @@ func (a *attempt) takeVariables() {
 func (a *attempt) readTests() {
 	var tests jobreport.Tests
 	a.read(a.job.Artifacts.JUnit, func(name string, file *os.File) {
-		if err := tests.Add(file); err != nil {
+		if err := tests.Add(file, a.hide); err != nil {
 			a.note("cirunner: junit: %s: %v", name, err)
 		}
 	})

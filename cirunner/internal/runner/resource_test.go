@@ -85,7 +85,7 @@ func TestFailFastStartsNothingMore(t *testing.T) {
 	f.is("waits", plan.Canceled, plan.None, `given up: "fails" failed`)
 }
 
-// A job that is as its pipeline is keeps its group until the pipeline is over, from this run and from others; a job in it may
+// A trigger job with strategy: depend keeps its group until its pipeline is over, from this run and from others; a job in it may
 // have the same.
 func TestAResourceGroupIsThatOfAPipeline(t *testing.T) {
 	t.Parallel()

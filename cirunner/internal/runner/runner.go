@@ -21,6 +21,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -43,7 +44,8 @@ type Config struct {
 	// of the branch that is checked out.
 	Variables map[string]string
 	Set       map[string]string // variables over all others, which no report of a job changes
-	Mask      []string          // variables whose values are not to be in logs
+	Mask      []string          // variables whose values are not to be seen
+	Secrets   []string          // values that are not to be seen, whatever job has them
 	Caches    string            // the directory of caches; empty if jobs have none
 	Manual    map[string]bool   // manual jobs that are to run: a name, or the key of a parallel job
 
@@ -81,12 +83,14 @@ type Runner struct {
 	children sync.Mutex   // held while a child pipeline is read; taken without mu
 	grown    map[int]bool // the jobs that have started one; guarded by children
 
+	unswept atomic.Int64 // attempts that may have left something in the engine
+
 	mu     sync.Mutex // also held while the board is told, so that it is told in order
 	plan   *plan.Plan
 	givers map[int]context.CancelCauseFunc // of running jobs that are interruptible
 	ports  map[string]*semaphore.Weighted  // of services, by address
 	dotenv map[int]map[string]string       // variables that jobs have reported
-	held   map[int]io.Closer               // the resource groups of jobs that are as their pipelines are, which are not over
+	held   map[int]io.Closer               // the resource groups of trigger jobs with strategy: depend, whose pipelines are not over
 }
 
 // New returns a runner that has not started anything.
@@ -97,7 +101,7 @@ func New(c Config) *Runner {
 		}
 	}
 	r := &Runner{Config: c, turns: jobqueue.New[turn](), givers: map[int]context.CancelCauseFunc{}, ports: map[string]*semaphore.Weighted{}, grown: map[int]bool{}, held: map[int]io.Closer{}, dotenv: map[int]map[string]string{}}
-	r.Board = board.New(shown(c.Pipeline.Jobs), c.Watch)
+	r.Board = board.New(shown(c.Pipeline.Jobs), c.Watch, c.Secrets...)
 	return r
 }
 
@@ -183,6 +187,9 @@ func (r *Runner) Cancel(ctx context.Context, why error) {
 	r.stop(&Stop{why})
 	r.later(ctx, why.Error())
 }
+
+// Unswept reports whether a job has left something in the engine that could not be removed.
+func (r *Runner) Unswept() bool { return r.unswept.Load() > 0 }
 
 // Drain lets no job start from now on. Jobs that run go on.
 func (r *Runner) Drain(ctx context.Context, why string) { r.later(ctx, why) }

@@ -12,14 +12,26 @@ import (
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 )
 
-// findSecrets looks for the values that are to be hidden in what the runner says of the
-// job itself. It tells which are too short.
+// hideSecrets has the board hide the secrets of jobs of which no attempt has begun.
+func (r *Runner) hideSecrets(jobs []*pipeline.Job) {
+	for _, j := range jobs {
+		(&attempt{r: r, i: j.Index, job: j}).findSecrets()
+	}
+}
+
+// findSecrets looks for the values that are to be hidden in what is said of the job, also on the board.
 func (a *attempt) findSecrets() {
 	environ, err := a.environ(a.job.Variables, nil)
 	if err != nil {
-		return // the script will say so
+		environ = nil // the script will say so
 	}
 	a.secrets = a.secretsOf(environ)
+	a.r.Board.Hide(a.i, a.secrets)
+}
+
+// tellShortSecrets tells which values are too short to be hidden.
+func (a *attempt) tellShortSecrets() {
+	environ, _ := a.environ(a.job.Variables, nil)
 	for _, name := range a.r.Mask {
 		i := slices.IndexFunc(environ, func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
 		if i < 0 {
@@ -32,9 +44,15 @@ func (a *attempt) findSecrets() {
 }
 
 // secretsOf returns the values that the variables of Config.Mask have in an environment,
-// and those of variables that are masked.
+// those of variables that are masked, and those that any job may have. A job of a child
+// pipeline has those of the job that starts it, too, whose values it may have been given.
 func (a *attempt) secretsOf(environ []string) []string {
-	var secrets []string
+	secrets := slices.Clone(a.r.Secrets)
+	if parent := a.job.Parent; parent != nil {
+		above := &attempt{r: a.r, i: parent.Index, job: parent}
+		inherited, _ := above.environ(parent.Variables, nil)
+		secrets = append(secrets, above.secretsOf(inherited)...)
+	}
 	for _, v := range a.job.Variables {
 		secrets = append(secrets, v.Secrets()...)
 	}
@@ -54,10 +72,10 @@ func (a *attempt) masks(name string) bool {
 }
 
 // masked returns a writer for the output of a shell, which hides the secrets of its
-// environment. flush passes on what it has held back.
+// environment. flush passes on what it has held back. Without out there is no writer.
 func (a *attempt) masked(out io.Writer, environ []string) (masked io.Writer, flush func() error) {
 	secrets := a.secretsOf(environ)
-	if len(secrets) == 0 {
+	if len(secrets) == 0 || out == nil {
 		return out, func() error { return nil }
 	}
 	w := mask.New(out, secrets)
@@ -67,5 +85,8 @@ func (a *attempt) masked(out io.Writer, environ []string) (masked io.Writer, flu
 // note writes a line of the runner's own into the log. Names of files and causes may
 // have secrets in them.
 func (a *attempt) note(format string, args ...any) {
-	a.log.Printf("%s", mask.Text(fmt.Sprintf(format, args...), a.secrets))
+	a.log.Printf("%s", a.hide(fmt.Sprintf(format, args...)))
 }
+
+// hide returns a text without the secrets of the job.
+func (a *attempt) hide(text string) string { return mask.Text(text, a.secrets) }

@@ -11,11 +11,12 @@ import (
 	"syscall"
 )
 
-// Stale is what a run that was killed has left.
+// Stale is what a run has left that was killed, or that could not remove its containers.
 type Stale struct {
 	ID     int
 	Dir    string
 	PID    string   // of the runner that was killed, as it wrote it down
+	Ended  bool     // the runner was not killed: it could not remove its containers
 	Jobs   []string // that were under way
 	Groups []Group  // that still run
 }
@@ -35,6 +36,7 @@ func lookForStale(base string, ids []int) []Stale {
 			continue // it lasts
 		}
 		s := Stale{ID: id, Dir: dir, PID: strings.TrimSpace(string(pid)), Groups: survivors(dir)}
+		s.Ended = s.PID == ended
 		if jobs, err := os.ReadDir(filepath.Join(dir, "jobs")); err == nil {
 			for _, j := range jobs {
 				s.Jobs = append(s.Jobs, j.Name())
@@ -44,6 +46,19 @@ func lookForStale(base string, ids []int) []Stale {
 		all = append(all, s)
 	}
 	return all
+}
+
+// ended is in the lock file, instead of the number of a process, of a run that has ended and has left containers.
+const ended = "ended"
+
+// CloseUnswept ends a run whose containers could not be removed. Everything stays for the next run, which finds the
+// containers by it.
+func (r *Run) CloseUnswept() error {
+	err := r.lock.Truncate(0)
+	if err == nil {
+		_, err = r.lock.WriteAt([]byte(ended+"\n"), 0)
+	}
+	return errors.Join(err, r.lock.Close())
 }
 
 // RecordEngine writes down the client of the containers of the run.
@@ -58,7 +73,8 @@ func (s *Stale) Engine() []string {
 }
 
 // Clear removes the copies of a stale run; its logs and artifacts stay. As long
-// as processes of it run nothing is removed, and the next run reports it again.
+// as processes of it run nothing is removed, and the next run reports it again. Its containers
+// must be removed before: by the record that Clear removes they are found.
 func (s *Stale) Clear() error {
 	if len(survivors(s.Dir)) > 0 {
 		return nil

@@ -14,21 +14,21 @@ import (
 )
 
 // Adopt makes this process the parent of what its descendants leave behind, where it would be that of process 1. A
-// process that has made a session of its own and cleared its environment is known by that, see strayed.
+// process that has made a session of its own and cleared its environment is known by that, see worksForJob.
 func Adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// strayed reports whether a process is our child by adoption and works in the directory of a job, which is the token
+// worksForJob reports whether a process is our child by adoption and works in the directory of a job, which is the token
 // of that. A child of our own works there, too: as the leader of a group, which is gone when the job
 // is over, or in our group. Being adopted is not enough: what the client of an engine leaves behind may serve
 // containers that are not ours.
 //
 // When the runner is dead nobody knows whose child a process was. Then one counts that works in the directory of some job of
 // the run, has no terminal and is in no container: a person who looks around there has a terminal.
-func strayed(pid int, token string) bool {
+func worksForJob(pid int, token string) bool {
 	s, ok := readStat(pid)
 	adopted := s.parent == os.Getpid() && s.group != syscall.Getpgrp()
-	left := strings.HasSuffix(token, "/") && s.terminal == 0 && s.parent != os.Getpid() && sameSpace(pid)
-	if !ok || !adopted && !left {
+	orphan := strings.HasSuffix(token, "/") && s.terminal == 0 && s.parent != os.Getpid() && sameSpace(pid)
+	if !ok || !adopted && !orphan {
 		return false
 	}
 	dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))

@@ -67,7 +67,7 @@ func carriers(token string) (pids []int) {
 // hasToken reports whether a process has a token, or has thrown it away and is known all the same.
 func hasToken(pid int, token string) bool {
 	environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	return carries(environ, token) || strayed(pid, token)
+	return carries(environ, token) || worksForJob(pid, token)
 }
 
 // signalCarriers sends a signal to the processes that have a token, and returns how many

@@ -16,8 +16,8 @@
 //	        artifacts/   what jobs have left for later ones
 //	        logs/        what they have said
 //
-// A run that was killed leaves its lock file behind, unlocked: that is how the
-// next one knows. workdir.go is the run, stale.go what others have left,
+// A run that was killed, or could not remove its containers, leaves its lock file behind,
+// unlocked: that is how the next one knows. workdir.go is the run, stale.go what others have left,
 // groups.go the processes, snapshot.go and copy.go the copies, artifacts.go the
 // artifacts.
 package workdir

@@ -4,6 +4,7 @@ package workdir
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -237,7 +238,11 @@ func TestWhatAKilledRunHasLeft(t *testing.T) {
 	}
 	ours, theirs := start(TokenVariable+"="+killed.Tokens("001-a")), start("X=Y")
 	require.NoError(t, killed.Record(ours.Process.Pid, "job \"1\"\nx"))
-	require.NoError(t, killed.Record(theirs.Process.Pid, "job 2"))
+	f, err := os.OpenFile(killed.Path("groups"), os.O_WRONLY|os.O_APPEND, 0)
+	require.NoError(t, err)
+	_, err = fmt.Fprintf(f, "%d %s \"job 2\"\n%[1]d \"job 3\"\n", theirs.Process.Pid, birth(theirs.Process.Pid)+"0") // the number was free meanwhile
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
 	require.NoError(t, os.Mkdir(killed.Path("jobs", "01-job"), 0o755))
 
 	_, none := open(t, dir)

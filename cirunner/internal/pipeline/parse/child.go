@@ -167,6 +167,11 @@ func (c *compiler) forwarded(job *pipeline.Job, t *draft.Trigger) map[string]str
 		known := maps.Clone(c.run.Vars)
 		maps.Copy(known, pipeline.References(job.Variables))
 		for _, v := range job.Variables {
+			if v.File {
+				known[v.Name] = "$${" + v.Name + "}" // the child's jobs have files of their own
+			}
+		}
+		for _, v := range job.Variables {
 			if v.Fixed { // the project's are there anyway, those of the command line are not forwarded
 				continue
 			}

@@ -105,6 +105,10 @@ type Job struct {
 	// is not in a Pipeline.
 	When When
 
+	// Asked says that Only has taken the job because it is named, or needed by one that is: if it is
+	// manual it runs.
+	Asked bool
+
 	// StartIn is how long a job with When Delayed waits before it starts,
 	// counted from when it might have started; 0 otherwise.
 	StartIn time.Duration

@@ -59,6 +59,7 @@ func (o Options) compile(r *tree.Reader, name string, of family, open func(c *co
 	var warnings []pipeline.Warning
 	if p != nil {
 		warnings = c.startAll(p)
+		c.checkGroups(p)
 	}
 	if err := r.Err(); err != nil {
 		return nil, err

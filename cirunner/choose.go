@@ -212,19 +212,23 @@ func (c *choice) some(p *pipeline.Pipeline, asked map[string]bool) (*pipeline.Pi
 }
 
 // checkMasks refuses a name that no job has: one that is mistyped would hide
-// nothing.
+// nothing. A pipeline that a job makes may have it.
 func (c *choice) checkMasks(p *pipeline.Pipeline) error {
 	for _, name := range c.masked {
-		_, known := os.LookupEnv(name)
-		_, predefined := c.run.Variables[name]
-		known = known || predefined || slices.ContainsFunc(p.Jobs, func(j *pipeline.Job) bool {
-			return slices.ContainsFunc(j.Variables, func(v pipeline.Variable) bool { return v.Name == name })
-		})
-		if !known {
+		if !c.knows(p, name) && !p.MayGrow() {
 			return exit.Usagef("-mask %s: no job has a variable of that name", name)
 		}
 	}
 	return nil
+}
+
+// knows reports whether there is a variable of a name.
+func (c *choice) knows(p *pipeline.Pipeline, name string) bool {
+	_, known := os.LookupEnv(name)
+	_, predefined := c.run.Variables[name]
+	return known || predefined || slices.ContainsFunc(p.Jobs, func(j *pipeline.Job) bool {
+		return slices.ContainsFunc(j.Variables, func(v pipeline.Variable) bool { return v.Name == name })
+	})
 }
 
 // list prints which jobs would run.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -253,7 +254,7 @@ func (s *session) tell(stopped, failed error) error {
 // page is what the HTML report is about.
 func (s *session) page(stopped error, took time.Duration) report.Page {
 	p := report.Page{
-		Name: filepath.Base(s.p.File), Begin: s.begin, Took: took,
+		Name: cmp.Or(s.p.Name, filepath.Base(s.p.File)), Begin: s.begin, Took: took,
 		Stages: s.p.Stages, Jobs: s.jobs, Logs: s.logs, Facts: facts(s.o.choice.run.Variables),
 	}
 	if stopped != nil && (report.Left(s.jobs) || !isSignal(stopped)) {

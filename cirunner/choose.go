@@ -193,30 +193,42 @@ func (o *options) chosen(p *pipeline.Pipeline) (*pipeline.Pipeline, map[string]b
 	if err != nil || len(o.choice.only) == 0 {
 		return p, asked, err
 	}
-	p, err = p.Only(o.choice.only)
+	p, err = o.choice.some(p, asked)
+	return p, asked, err
+}
+
+// some returns the pipeline of the jobs of -job, and adds those that are asked for by that.
+func (c *choice) some(p *pipeline.Pipeline, asked map[string]bool) (*pipeline.Pipeline, error) {
+	p, err := p.Only(c.only)
 	if err != nil {
-		return nil, nil, &exit.Error{Err: err}
+		return nil, &exit.Error{Err: err}
 	}
 	for _, j := range p.Jobs {
-		asked[j.Name] = true
+		if j.Asked {
+			asked[j.Name] = true
+		}
 	}
-	return p, asked, nil
+	return p, nil
 }
 
 // checkMasks refuses a name that no job has: one that is mistyped would hide
-// nothing.
+// nothing. A pipeline that a job makes may have it.
 func (c *choice) checkMasks(p *pipeline.Pipeline) error {
 	for _, name := range c.masked {
-		_, known := os.LookupEnv(name)
-		_, predefined := c.run.Variables[name]
-		known = known || predefined || slices.ContainsFunc(p.Jobs, func(j *pipeline.Job) bool {
-			return slices.ContainsFunc(j.Variables, func(v pipeline.Variable) bool { return v.Name == name })
-		})
-		if !known {
+		if !c.knows(p, name) && !p.MayGrow() {
 			return exit.Usagef("-mask %s: no job has a variable of that name", name)
 		}
 	}
 	return nil
+}
+
+// knows reports whether there is a variable of a name.
+func (c *choice) knows(p *pipeline.Pipeline, name string) bool {
+	_, known := os.LookupEnv(name)
+	_, predefined := c.run.Variables[name]
+	return known || predefined || slices.ContainsFunc(p.Jobs, func(j *pipeline.Job) bool {
+		return slices.ContainsFunc(j.Variables, func(v pipeline.Variable) bool { return v.Name == name })
+	})
 }
 
 // list prints which jobs would run.
@@ -225,15 +237,15 @@ func (o *options) list(ctx context.Context, args []string, out io.Writer) error 
 	if err != nil {
 		return err
 	}
-	if len(o.choice.only) > 0 {
-		if p, err = p.Only(o.choice.only); err != nil {
-			return &exit.Error{Err: err}
-		}
-		p.Left = nil
-	}
 	asked, err := o.manual.among(p)
 	if err != nil {
 		return err
+	}
+	if len(o.choice.only) > 0 {
+		if p, err = o.choice.some(p, asked); err != nil {
+			return err
+		}
+		p.Left = nil
 	}
 	return lint.List(p, asked, o.choice.masking(out))
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,20 +52,32 @@ func run(ctx context.Context, o *options, args []string, out io.Writer) error {
 	return s.run(ctx)
 }
 
-// among returns the manual jobs that were asked for.
+// among returns the manual jobs that were asked for. One of a pipeline that a job makes is not known yet.
 func (n names) among(p *pipeline.Pipeline) (map[string]bool, error) {
 	asked := map[string]bool{}
 	for _, name := range n {
-		found := false
-		for _, j := range p.Jobs {
-			found = found || j.When == pipeline.Manual && (j.Name == name || j.Key == name)
-		}
-		if !found {
+		if !p.HasManual(name) && !p.MayGet(name) {
 			return nil, exit.Usagef("-manual %s: there is no manual job of that name", name)
 		}
 		asked[name] = true
 	}
 	return asked, nil
+}
+
+// unmet says which names of flags have turned out to be those of nothing, when the pipelines have been made that might
+// have had it.
+func (s *session) unmet() (errs []error) {
+	for _, name := range s.o.manual {
+		if s.p.MayGet(name) && !s.p.HasManual(name) {
+			errs = append(errs, fmt.Errorf("-manual %s: no pipeline that was made has a manual job of that name", name))
+		}
+	}
+	for _, name := range s.o.choice.masked {
+		if !s.o.choice.knows(s.p, name) {
+			errs = append(errs, fmt.Errorf("-mask %s: no job has a variable of that name, nor has one of a pipeline that was made", name))
+		}
+	}
+	return errs
 }
 
 // A session is one run, with all that is around it.
@@ -157,7 +170,7 @@ func (s *session) prepare() error {
 	}
 	s.runner = runner.New(runner.Config{
 		Engine: s.engine, FindEngine: s.findEngine,
-		Pipeline: s.p, Work: s.work, Watch: s.watcher(), Manual: s.manual, Variables: s.o.choice.run.Variables, Set: s.o.choice.set,
+		Pipeline: s.p, Work: s.work, Watch: s.watcher(), Manual: s.manual, Variables: s.o.choice.run.Variables,
 		Mask: s.o.choice.masked, Secrets: s.o.choice.secrets(), Caches: s.o.choice.caches,
 		Concurrent: s.o.jobs, FailFast: s.o.failFast, KeepWork: s.o.keepWork, Logs: s.logs, LogLimit: s.o.logLimit,
 		Timeout: s.o.timeout, After: s.o.after, Grace: s.o.grace,
@@ -232,6 +245,9 @@ func (s *session) tell(stopped, failed error) error {
 	}
 	took := time.Since(s.begin)
 	errs := []error{verdict(s.jobs, stopped, failed)}
+	if stopped == nil {
+		errs = append(errs, s.unmet()...)
+	}
 	if s.o.junit != "" {
 		if err := report.WriteJUnit(s.o.junit, filepath.Base(s.p.File), s.jobs, took); err != nil {
 			errs = append(errs, fmt.Errorf("cannot write the JUnit file: %w", err))
@@ -252,7 +268,7 @@ func (s *session) tell(stopped, failed error) error {
 // page is what the HTML report is about.
 func (s *session) page(stopped error, took time.Duration) report.Page {
 	p := report.Page{
-		Name: filepath.Base(s.p.File), Begin: s.begin, Took: took,
+		Name: mask.Text(cmp.Or(s.p.Name, filepath.Base(s.p.File)), s.o.choice.secrets()), Begin: s.begin, Took: took,
 		Stages: s.p.Stages, Jobs: s.jobs, Logs: s.logs, Facts: facts(s.o.choice.run.Variables),
 	}
 	for i := range p.Facts {

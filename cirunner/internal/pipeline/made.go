@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // MaxSize is how many bytes a pipeline file may have. Those of people have some
@@ -28,6 +29,21 @@ type Made struct {
 type MadeFile struct {
 	From *Job
 	Path string
+}
+
+// MayGrow reports whether a job starts a pipeline whose files are made by jobs.
+func (p *Pipeline) MayGrow() bool {
+	return slices.ContainsFunc(p.Jobs, func(j *Job) bool { return j.Made != nil })
+}
+
+// MayGet reports whether a name can be that of a job of such a pipeline.
+func (p *Pipeline) MayGet(name string) bool {
+	return slices.ContainsFunc(p.Jobs, func(j *Job) bool { return j.Made != nil && strings.HasPrefix(name, j.Name+"/") })
+}
+
+// HasManual reports whether there is a manual job of a name, or a parallel one.
+func (p *Pipeline) HasManual(name string) bool {
+	return slices.ContainsFunc(p.Jobs, func(j *Job) bool { return j.When == Manual && (j.Name == name || j.Key == name) })
 }
 
 // Grow puts the jobs of a child pipeline that [Made] has read behind all others, so that no job

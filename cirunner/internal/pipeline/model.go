@@ -15,6 +15,9 @@ type Pipeline struct {
 	// File is the name under which the file was parsed.
 	File string
 
+	// Name is what workflow:name calls the pipeline, with its variables replaced; empty where it does not.
+	Name string
+
 	// Stages are the stages in their order, with .pre first and .post last
 	// where a job is in them. A stage may be without jobs.
 	Stages []string
@@ -95,6 +98,9 @@ type Job struct {
 	// CI_NODE_INDEX and CI_NODE_TOTAL are among the Variables.
 	Node, Nodes int
 
+	// Cell are the variables of a part of a matrix, as the matrix has them; none in any other job.
+	Cell []Variable
+
 	// Timeout bounds Before and Script together; 0 where the file says none.
 	Timeout time.Duration
 
@@ -104,6 +110,10 @@ type Job struct {
 	// When says on which outcomes of WaitsFor the job starts. A job with Never
 	// is not in a Pipeline.
 	When When
+
+	// Asked says that Only has taken the job because it is named, or needed by one that is: if it is
+	// manual it runs.
+	Asked bool
 
 	// StartIn is how long a job with When Delayed waits before it starts,
 	// counted from when it might have started; 0 otherwise.
@@ -202,9 +212,6 @@ type Artifacts struct {
 	// When is OnSuccess, OnFailure or Always: the outcome of the job with
 	// which its artifacts are kept.
 	When When
-
-	// Name is what the file calls the artifacts; empty where it does not.
-	Name string
 
 	// Dotenv are patterns of files with variables for the jobs that get the artifacts,
 	// JUnit those of files with the results of tests. When does not count for them.

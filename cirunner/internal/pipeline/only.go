@@ -9,63 +9,70 @@ import (
 
 // Only returns the pipeline of some jobs and of all that these need: the jobs in
 // their needs, and, of a job without needs, those whose artifacts it gets, if they are
-// not manual. A name
-// is that of a job, or of a parallel job for all its parts. The jobs of p are not
-// changed. It fails for a name that is none, and says why the job is not in the
-// pipeline if the file has it.
+// not manual. A job that starts a pipeline comes with all of that, and a job of a child
+// pipeline with those that start it. A name is that of a job, or of a parallel job for all
+// its parts. The jobs of p are not changed. It fails for a name that is none, and says why
+// the job is not in the pipeline if the file has it.
 func (p *Pipeline) Only(names []string) (*Pipeline, error) {
-	wanted := make(map[*Job]bool)
+	s := &selection{all: p.Jobs, taken: map[*Job]bool{}, whole: map[*Job]bool{}, asked: map[*Job]bool{}}
 	for _, name := range names {
 		found := false
 		for _, j := range p.Jobs {
 			if j.Name == name || j.Key == name {
 				found = true
-				p.want(j, wanted)
+				s.take(j, true)
 			}
 		}
 		if !found {
 			return nil, p.missing(name)
 		}
 	}
-	return p.copyOf(wanted), nil
+	return p.copyOf(s), nil
 }
 
-// want adds a job and what it needs.
-func (p *Pipeline) want(j *Job, wanted map[*Job]bool) {
-	if wanted[j] {
+// A selection is some of all jobs.
+type selection struct {
+	all   []*Job
+	taken map[*Job]bool
+	whole map[*Job]bool // with the pipeline that the job starts
+	asked map[*Job]bool // named, or needed by one that is
+}
+
+// take takes a job, what it needs, and the pipeline that it starts. Nobody has asked for the jobs
+// of that.
+func (s *selection) take(j *Job, asked bool) {
+	s.takeAlone(j, asked)
+	if s.whole[j] {
 		return
 	}
-	wanted[j] = true
-	p.wantPipelines(j, wanted)
-	for _, need := range j.Needs {
-		p.want(need.Job, wanted)
-	}
-	for _, made := range j.madeBy() {
-		p.want(made, wanted)
+	s.whole[j] = true
+	for _, other := range s.all {
+		if other.Parent == j {
+			s.take(other, false)
+		}
 	}
 	for _, from := range j.Fetch {
-		if j.Needs != nil || from.When != Manual { // nobody has asked for that one
-			p.want(from, wanted)
+		if j.Needs == nil && from.When != Manual {
+			s.take(from, false)
 		}
 	}
 }
 
-// wantPipelines adds the jobs of the child pipeline that a job starts, and the job that
-// starts its own.
-func (p *Pipeline) wantPipelines(j *Job, wanted map[*Job]bool) {
-	for _, other := range p.Jobs {
-		if other.Parent == j && !wanted[j.Parent] {
-			p.want(other, wanted)
-		}
+// takeAlone takes a job and what it cannot start without.
+func (s *selection) takeAlone(j *Job, asked bool) {
+	if s.taken[j] && (s.asked[j] || !asked) {
+		return
 	}
-	if j.Parent != nil && !wanted[j.Parent] {
-		wanted[j.Parent] = true // and not all others of its pipeline
-		for _, need := range j.Parent.Needs {
-			p.want(need.Job, wanted)
-		}
-		if j.Parent.Parent != nil {
-			wanted[j.Parent.Parent] = true
-		}
+	s.taken[j] = true
+	s.asked[j] = s.asked[j] || asked
+	for _, need := range j.Needs {
+		s.take(need.Job, asked)
+	}
+	for _, made := range j.madeBy() {
+		s.take(made, asked)
+	}
+	if j.Parent != nil {
+		s.takeAlone(j.Parent, asked)
 	}
 }
 
@@ -82,16 +89,17 @@ func (p *Pipeline) missing(name string) error {
 	return fmt.Errorf("there is no job %s%s", words.Quote(name), words.Like(name, known))
 }
 
-// copyOf returns a pipeline of the wanted jobs, which refer to each other only.
-func (p *Pipeline) copyOf(wanted map[*Job]bool) *Pipeline {
+// copyOf returns a pipeline of the jobs that are taken, which refer to each other only.
+func (p *Pipeline) copyOf(s *selection) *Pipeline {
 	out := *p
 	out.Jobs = nil
 	copies := make(map[*Job]*Job)
 	for _, j := range p.Jobs {
-		if !wanted[j] {
+		if !s.taken[j] {
 			continue
 		}
 		c := *j
+		c.Asked = s.asked[j]
 		c.Index = len(out.Jobs)
 		copies[j] = &c
 		out.Jobs = append(out.Jobs, &c)

@@ -72,6 +72,8 @@ func (p *Plan) addChildren(b *before, k int) {
 			}
 		case s == Blocked:
 			first(&b.held, p.holder[i])
+		case s == Manual && !p.jobs[i].AllowFailure.All:
+			first(&b.held, p.jobs[i].Name)
 		}
 		if p.jobs[i].Depend {
 			p.addChildren(b, i)

@@ -61,6 +61,20 @@ func TestWhoWaitsForAChildPipeline(t *testing.T) {
 	require.Equal(t, Ready, p.State(5), "what starts the pipeline may fail")
 }
 
+// A manual job of a child pipeline that may not fail holds up who waits for that.
+func TestAManualJobOfAChildPipeline(t *testing.T) {
+	manual := func(may bool) func([]Job) {
+		return func(jobs []Job) { jobs[2].When, jobs[2].AllowFailure.All = pipeline.Manual, may }
+	}
+	for may, want := range map[bool]State{true: Ready, false: Blocked} {
+		p := family(true, manual(may))
+		p.play(0, Outcome{})
+		p.play(1, Outcome{})
+		p.play(3, Outcome{})
+		require.Equal(t, []State{Manual, want, want}, []State{p.State(2), p.State(4), p.State(5)})
+	}
+}
+
 // A pipeline that is not started has no job that runs, whatever its jobs say.
 func TestAPipelineThatIsNotStarted(t *testing.T) {
 	p := family(true, func(jobs []Job) { jobs[0].When, jobs[1].When = pipeline.Manual, pipeline.Always })

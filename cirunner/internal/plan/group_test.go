@@ -94,3 +94,48 @@ func TestAGroupOfAPipeline(t *testing.T) {
 	p.play(0, Outcome{})
 	require.NotEqual(t, Locked, p.State(3), "it does not wait for its pipeline, and so has its group no longer")
 }
+
+// tangled is two jobs whose pipelines have a job each with the group of the other.
+func tangled(change ...func([]Job)) *Plan {
+	jobs := []Job{
+		{Name: "one", Group: "G", Depend: true}, {Name: "two", Group: "H", Depend: true},
+		{Name: "one/in", Parent: 1, Group: "H"}, {Name: "two/in", Parent: 2, Group: "G"}, {Name: "after", Stage: 1},
+	}
+	for i := range jobs {
+		jobs[i].When = pipeline.OnSuccess
+	}
+	for _, c := range change {
+		c(jobs)
+	}
+	p, _ := New(jobs)
+	return p
+}
+
+// Jobs that wait for each other's groups do not wait for ever: one fails, and says why.
+func TestARingOfGroupsIsFailed(t *testing.T) {
+	p := tangled()
+	p.Take(0)
+	p.Take(1)
+	p.Ended(0, Outcome{})
+	require.Equal(t, Locked, p.State(2), "two is running yet")
+	changes := p.Ended(1, Outcome{})
+	require.Contains(t, changes, Change{2, Failed, `would wait for ever for the resource_group H: the pipeline of "two" has it, and waits for this one`})
+	require.Equal(t, Ready, p.State(3), "the group is free by that")
+	p.play(3, Outcome{})
+	require.Equal(t, []string{"success", "success", "failed", "success", "skipped"}, states(p))
+
+	p = tangled(func(jobs []Job) { jobs[2].AllowFailure.All = true })
+	p.play(0, Outcome{})
+	p.play(1, Outcome{})
+	p.play(3, Outcome{})
+	require.Equal(t, []string{"success", "success", "warning", "success", "ready"}, states(p))
+
+	p = tangled(func(jobs []Job) { jobs[2].When = pipeline.Delayed })
+	p.Take(0)
+	p.Take(1)
+	p.Ended(0, Outcome{})
+	p.Ended(1, Outcome{})
+	require.Equal(t, []State{Delayed, Locked}, []State{p.State(2), p.State(3)})
+	p.Due(2)
+	require.Equal(t, []State{Failed, Ready}, []State{p.State(2), p.State(3)})
+}

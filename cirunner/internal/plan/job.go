@@ -23,7 +23,7 @@ const (
 	// when the pipeline stops.
 	Delayed
 	// Locked means that the job is to run, and that another job of its group runs. It is
-	// left when that has ended, or when the pipeline stops.
+	// left when that has ended, or when the pipeline stops. If it would never be left the job fails.
 	Locked
 	// Ready means that the job is to run now, for the first time or once
 	// more. It is left by Take, or when the pipeline stops.

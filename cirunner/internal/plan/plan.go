@@ -143,7 +143,32 @@ func (p *Plan) settle() {
 				p.move(i, Ready, "")
 			}
 		}
+		again = p.untangle() || again
 	}
+}
+
+// untangle fails a job that waits for a group in a ring of waits: nothing runs or will, and the group is that of a pipeline
+// of which a job waits likewise. It reports whether there was one; others may have their group by that.
+func (p *Plan) untangle() bool {
+	first := -1
+	for i, s := range p.state {
+		switch {
+		case s == Delayed || s == Ready || s == Running:
+			return false
+		case s == Locked && first < 0:
+			first = i
+		}
+	}
+	if first < 0 || p.holderOf(first) == "" {
+		return false
+	}
+	why := fmt.Sprintf("would wait for ever for the resource_group %s: the pipeline of %q has it, and waits for this one", p.jobs[first].Group, p.holderOf(first))
+	if p.jobs[first].allows(Outcome{Cause: pipeline.SystemFailure}) {
+		p.move(first, Warned, why)
+	} else {
+		p.move(first, Failed, why)
+	}
+	return true
 }
 
 // decide moves a waiting job on if what it waits for has ended.
@@ -179,6 +204,9 @@ func (p *Plan) decide(i int) bool {
 func (p *Plan) Due(job int) []Change {
 	if p.state[job] == Delayed {
 		p.ready(job)
+		if p.untangle() {
+			p.settle()
+		}
 	}
 	return p.take()
 }
@@ -232,6 +260,7 @@ var legal = map[[2]State]bool{
 	{Waiting, Ready}: true, {Waiting, Skipped}: true, {Waiting, Manual}: true, {Waiting, Blocked}: true, {Waiting, Canceled}: true,
 	{Waiting, Delayed}: true, {Delayed, Ready}: true, {Delayed, Canceled}: true,
 	{Waiting, Locked}: true, {Delayed, Locked}: true, {Locked, Ready}: true, {Locked, Canceled}: true,
+	{Locked, Failed}: true, {Locked, Warned}: true,
 	{Ready, Running}: true, {Ready, Canceled}: true,
 	{Running, Ready}: true, {Running, Succeeded}: true, {Running, Failed}: true, {Running, Warned}: true, {Running, Canceled}: true,
 }

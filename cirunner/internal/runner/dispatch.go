@@ -129,7 +129,12 @@ func (r *Runner) giveUpLocked(failed string) []plan.Change {
 func (r *Runner) applyLocked(changes []plan.Change) {
 	failed := ""
 	for _, c := range changes {
-		r.Board.Change(c.Job, func(j *board.Job) { j.State, j.Why = c.State, c.Why })
+		r.Board.Change(c.Job, func(j *board.Job) {
+			if j.State == plan.Locked && (c.State == plan.Failed || c.State == plan.Warned) {
+				j.Cause = pipeline.SystemFailure // it would wait for ever
+			}
+			j.State, j.Why = c.State, c.Why
+		})
 		next := turn{c.Job, r.plan.Attempts(c.Job) + 1}
 		switch {
 		case c.State == plan.Ready:

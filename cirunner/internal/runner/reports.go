@@ -47,7 +47,7 @@ func (a *attempt) takeVariables() {
 		variables := a.r.dotenv[from.Index]
 		a.r.mu.Unlock()
 		for name, value := range variables {
-			if _, fixed := a.r.Set[name]; !fixed && !a.fixed(name) {
+			if !a.fixed(name) {
 				a.given[name] = strings.ReplaceAll(value, "$", "$$") // as it is
 			}
 		}

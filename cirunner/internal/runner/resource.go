@@ -42,9 +42,14 @@ func (a *attempt) takeResource(ctx context.Context) error {
 		return nil
 	}
 	a.phase("resource_group " + group)
+	said := false
 	held, err := async.Poll(ctx, async.Backoff(10*time.Millisecond, 500*time.Millisecond),
 		func(context.Context) (io.Closer, bool, error) {
 			held, err := a.r.Work.TryResource(group)
+			if held == nil && err == nil && !said {
+				said = true
+				a.note("cirunner: another run of the project has the resource_group %s: waiting until it gives that back", group)
+			}
 			return held, held != nil, err
 		}).Wait(context.WithoutCancel(ctx)) // it ends with ctx, and what it has got is not lost
 	if err != nil {

@@ -43,11 +43,10 @@ type Config struct {
 	// Variables are the predefined variables of the run; without any they are those
 	// of the branch that is checked out.
 	Variables map[string]string
-	Set       map[string]string // variables over all others, which no report of a job changes
-	Mask      []string          // variables whose values are not to be seen
-	Secrets   []string          // values that are not to be seen, whatever job has them
-	Caches    string            // the directory of caches; empty if jobs have none
-	Manual    map[string]bool   // manual jobs that are to run: a name, or the key of a parallel job
+	Mask      []string        // variables whose values are not to be seen
+	Secrets   []string        // values that are not to be seen, whatever job has them
+	Caches    string          // the directory of caches; empty if jobs have none
+	Manual    map[string]bool // manual jobs that are to run: a name, or the key of a parallel job
 
 	Engine *engine.Engine // of jobs with an image; nil if all jobs run on this machine
 

@@ -17,7 +17,10 @@ func readArtifacts(p *Parser, d *Draft, n *tree.Node) {
 		"paths":     func(n *tree.Node) { a.Paths = p.patterns("artifacts:paths", n) },
 		"exclude":   func(n *tree.Node) { a.Exclude = p.patterns("artifacts:exclude", n) },
 		"untracked": func(n *tree.Node) { a.Untracked, _ = p.Boolean("artifacts:untracked", n) },
-		"name":      func(n *tree.Node) { a.Name, _ = p.String("artifacts:name", n) },
+		"name": func(n *tree.Node) {
+			p.String("artifacts:name", n)
+			p.Ignore(n.At, "artifacts:name", "artifacts are files here, and no archive that has a name")
+		},
 		"when": func(n *tree.Node) {
 			if when, ok := tree.Choice(p.Reader, "artifacts:when", n, pipeline.OnSuccess, pipeline.OnFailure, pipeline.Always); ok {
 				a.When = when

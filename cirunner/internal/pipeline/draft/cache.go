@@ -67,7 +67,7 @@ func (p *Parser) cache(n *tree.Node) pipeline.Cache {
 		"fallback_keys": func(n *tree.Node) { c.Fallback = tree.AsWritten(p.List("cache:fallback_keys", n)) },
 	}, map[string]string{
 		"untracked": "name the files in paths",
-		"unprotect": "there are no protected branches",
+		"unprotect": "all branches share the caches, protected or not",
 	})
 	return c
 }

@@ -108,8 +108,11 @@ func (p *Parser) jobField(d *Draft, f tree.Field) {
 		// As good as none: that is how a job gets rid of what it extends.
 	case ignored:
 		p.Ignore(f.At, f.Key, why)
-		if f.Key == "environment" {
-			d.Environment = environment(f.Value)
+		switch f.Key {
+		case "environment":
+			d.Environment = p.environment(f.Value)
+		case "release":
+			p.onlyKeys("release", f.Value, "tag_name", "tag_message", "description", "name", "ref", "milestones", "released_at", "assets")
 		}
 	case unsupported:
 		p.Errorf(f.At, "%s is not supported: %s", f.Key, advice)
@@ -169,6 +172,11 @@ func (p *Parser) checkTogether(d *Draft, job *tree.Node) {
 	}
 	if d.triggers && job.Has("script") {
 		p.Errorf(job.KeyAt("trigger"), "trigger cannot be used together with script: a job does one or the other")
+	}
+	for _, key := range outsideDefault {
+		if d.triggers && job.Field(key).Kind != tree.Null {
+			p.Errorf(job.KeyAt(key), "%s cannot be used together with trigger: nothing of the job is run but its pipeline", key)
+		}
 	}
 	switch {
 	case d.HasRules && (delayed || job.Has("start_in")):

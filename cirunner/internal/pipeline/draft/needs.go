@@ -1,8 +1,10 @@
 package draft
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline/tree"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline/words"
 )
@@ -17,6 +19,11 @@ type Needed struct {
 	Upstream            bool   // it is a job of the pipeline that has started this one
 	Cells               []cell // of parallel:matrix; nil for all parts
 	At                  tree.Mark
+}
+
+// Wants reports whether a part of the needed job is among those that are needed.
+func (n Needed) Wants(job *pipeline.Job) bool {
+	return n.Cells == nil || slices.ContainsFunc(n.Cells, cell(job.Cell).Has)
 }
 
 // key tells jobs of the two pipelines apart.

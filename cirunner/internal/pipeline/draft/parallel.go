@@ -144,7 +144,7 @@ func (d *Draft) Parts() []*pipeline.Job {
 
 func (d *Draft) part(name string, number, of int, c cell) *pipeline.Job {
 	job := d.Job
-	job.Name, job.Node, job.Nodes = name, number, of
+	job.Name, job.Node, job.Nodes, job.Cell = name, number, of, c
 	if of > 0 {
 		job.Variables = pipeline.Join(job.Variables, append(slices.Clone(c),
 			pipeline.Variable{Name: "CI_NODE_INDEX", Value: strconv.Itoa(number)},

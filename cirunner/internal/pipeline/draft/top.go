@@ -111,6 +111,7 @@ func (p *Parser) readDefault(n *tree.Node) {
 
 // A Workflow is what the keyword of that name says.
 type Workflow struct {
+	Name  string    // of the pipeline; empty for none
 	Given bool      // there are rules
 	At    tree.Mark // of rules
 	Rules []Rule
@@ -123,7 +124,7 @@ func (p *Parser) Workflow() (w Workflow) {
 		return w
 	}
 	p.Fields("workflow", n, tree.Keys{
-		"name": func(n *tree.Node) { p.String("workflow:name", n) },
+		"name": func(n *tree.Node) { w.Name, _ = p.String("workflow:name", n) },
 		"rules": func(n *tree.Node) {
 			w.Rules, w.Given = p.Rules("workflow:rules", n, inWorkflow), true
 		},

@@ -84,6 +84,10 @@ func (p *Parser) made(n *tree.Node) (all []Made) {
 			p.Errorf(item.At, "trigger:include:artifact needs job, the one that makes the file")
 			continue
 		}
+		if item.Has("rules") {
+			p.Errorf(item.KeyAt("rules"), "rules are not for an artifact, which is there only when jobs have run: put them into the job that has the trigger")
+			continue
+		}
 		path, ok := p.String("trigger:include:artifact", item.Field("artifact"))
 		job, ok2 := p.String("trigger:include:job", item.Field("job"))
 		if m.Path, m.Job = path, job; ok && ok2 {

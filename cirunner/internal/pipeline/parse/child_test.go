@@ -95,3 +95,58 @@ func TestChildPipelinesThatAreWrong(t *testing.T) {
 	require.Equal(t, []string{"down", "down/j"}, names(p.Jobs))
 	require.IsType(t, &pipeline.Job{}, p.Job("down/j").Parent)
 }
+
+// A need of the pipeline around may name parts of a matrix; dependencies are about the own pipeline, as in GitLab.
+func TestNeedsOfPartsOfThePipelineAround(t *testing.T) {
+	child := func(need, more string) (*pipeline.Pipeline, error) {
+		o := optionsOf("main")
+		o.Dir = directory(t, map[string]string{"c.yml": "j: {needs: [{pipeline: $P, job: gen, parallel: {matrix: [" + need + "]}}], script: x" + more + "}"})
+		return o.Parse("f.yml", []byte("gen: {script: x, parallel: {matrix: [{A: [a, b], B: [c, d]}]}, artifacts: {paths: [o]}}\ndown: {needs: [gen], trigger: {include: c.yml}}"))
+	}
+	for need, want := range map[string][]string{"{A: a}": {"gen: [a, c]", "gen: [a, d]"}, "{A: b, B: d}": {"gen: [b, d]"}} {
+		for _, more := range []string{"", ", dependencies: []"} {
+			p, err := child(need, more)
+			require.NoError(t, err)
+			require.Equal(t, want, names(p.Job("down/j").Fetch), need)
+		}
+	}
+	_, err := child("{A: e}", "")
+	require.ErrorContains(t, err, `"j" needs a part of "gen" that its matrix does not have`)
+}
+
+// A job that starts a pipeline has no shell, and no container.
+func TestKeywordsThatAreNotForATrigger(t *testing.T) {
+	for _, keyword := range []string{"before_script: [x]", "after_script: x", "image: a", "services: [a]", "cache: {paths: [a]}"} {
+		for _, trigger := range []string{"g/p", "{include: c.yml}"} {
+			o := optionsOf("main")
+			o.Dir = directory(t, map[string]string{"c.yml": "j: {script: x}"})
+			_, err := o.Parse("f.yml", []byte(".base: {"+keyword+"}\ndown: {extends: .base, trigger: "+trigger+"}"))
+			require.ErrorContains(t, err, "cannot be used together with trigger", keyword)
+			_, err = o.Parse("f.yml", []byte("default: {"+keyword+"}\ndown: {trigger: "+trigger+"}"))
+			require.NoError(t, err, "it does not take that of default")
+		}
+	}
+}
+
+func TestThePipelineHasAName(t *testing.T) {
+	o := optionsOf("main")
+	p, err := o.Parse("f.yml", []byte("variables: {WHAT: all}\nworkflow: {name: 'build $WHAT of $CI_COMMIT_BRANCH'}\nj: {script: x}"))
+	require.NoError(t, err)
+	require.Equal(t, "build all of main", p.Name)
+}
+
+func TestKeysBelowKeywordsThatMeanNothing(t *testing.T) {
+	for file, want := range map[string]string{
+		"j: {script: x, environment: {nmae: a}}": `1:30: there is no keyword "nmae" in environment; did you mean "name"?`,
+		"j: {script: x, release: {tag: a}}":      `there is no keyword "tag" in release`,
+		"j: {script: x, release: x}":             "release should be a mapping",
+		"j: {script: x, environment: {on_stop: a, auto_stop_in: 1 day, kubernetes: {agent: x}}, release: {tag_name: a, assets: {}}}": "",
+	} {
+		_, err := Parse("f.yml", []byte(file))
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, want, file)
+	}
+}

@@ -108,12 +108,15 @@ func TestAPipelineThatCannotBeAdded(t *testing.T) {
 
 func TestFilesThatNoJobMakes(t *testing.T) {
 	for file, want := range map[string]string{
-		"down: {trigger: {include: [{artifact: a.yml}]}}":                                        "1:28: trigger:include:artifact needs job, the one that makes the file",
-		"down: {trigger: {include: [{artifact: a.yml, job: nobody}]}}":                           `trigger:include:artifact: there is no job "nobody"`,
-		"gen: {script: x}\ndown: {trigger: {include: [{artifact: a.yml, job: gen}]}}":            `"down" does not wait for "gen", which makes the file: it should be among its needs, or in an earlier stage`,
-		"gen: {script: x}\ndown: {needs: [gen], trigger: {include: [{artifact: [], job: gen}]}}": "trigger:include:artifact should be a text",
-		"include: [{artifact: a.yml, job: gen}]\ngen: {script: x}":                               "include:artifact is for trigger",
-		"include: [{local: a.yml, job: gen}]\ngen: {script: x}":                                  "include:job is for artifact",
+		"down: {trigger: {include: [{artifact: a.yml}]}}":                                                              "1:28: trigger:include:artifact needs job, the one that makes the file",
+		"down: {trigger: {include: [{artifact: a.yml, job: nobody}]}}":                                                 `trigger:include:artifact: there is no job "nobody"`,
+		"gen: {stage: build, script: x, when: never}\ndown: {trigger: {include: [{artifact: a.yml, job: gen}]}}":       `"gen", which makes the file, is not in this pipeline (when: never)`,
+		"gen: {script: x}\ndown: {trigger: {include: [{artifact: a.yml, job: gen}]}}":                                  `"down" does not wait for "gen", which makes the file: it should be among its needs, or in an earlier stage`,
+		"gen: {parallel: 2, script: x}\ndown: {needs: [gen], trigger: {include: [{artifact: a.yml, job: gen}]}}":       `"gen" has 2 parts, and one of them makes the file: name that, such as "gen 1/2"`,
+		"gen: {script: x}\ndown: {needs: [gen], trigger: {include: [{artifact: a.yml, job: gen, rules: [{if: $A}]}]}}": `rules are not for an artifact`,
+		"gen: {script: x}\ndown: {needs: [gen], trigger: {include: [{artifact: [], job: gen}]}}":                       "trigger:include:artifact should be a text",
+		"include: [{artifact: a.yml, job: gen}]\ngen: {script: x}":                                                     "include:artifact is for trigger",
+		"include: [{local: a.yml, job: gen}]\ngen: {script: x}":                                                        "include:job is for artifact",
 	} {
 		_, err := Options{Dir: t.TempDir()}.Parse("f.yml", []byte(file))
 		var found *pipeline.Errors

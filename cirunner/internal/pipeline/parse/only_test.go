@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 )
 
 // A chosen job comes with all that it needs, and with nothing else; the pipeline
@@ -53,6 +55,60 @@ ask: {stage: check, script: x, needs: [ship]}
 		only, err := p.Only([]string{job})
 		require.NoError(t, err)
 		require.Equal(t, want, names(only.Jobs), job)
+		checkPipeline(t, only)
+	}
+}
+
+// asked are the names of the jobs that are asked for by being chosen.
+func asked(p *pipeline.Pipeline) (names []string) {
+	for _, j := range p.Jobs {
+		if j.Asked {
+			names = append(names, j.Name)
+		}
+	}
+	return names
+}
+
+// Nobody has asked for the manual jobs of a child pipeline by naming the job that starts it, or one that
+// needs that.
+func TestOnlyAsksForNoJobOfAChildPipeline(t *testing.T) {
+	o := optionsOf("main")
+	o.Dir = directory(t, map[string]string{"c.yml": "m: {when: manual, script: x}\nneeds: {needs: [m], script: x}"})
+	p, err := o.Parse("f.yml", []byte(`
+down: {when: manual, trigger: {include: c.yml, strategy: depend}}
+check: {needs: [down], script: x}
+`))
+	require.NoError(t, err)
+	for job, want := range map[string][]string{
+		"check": {"down", "check"}, "down": {"down"}, "down/m": {"down", "down/m"}, "down/needs": {"down", "down/m", "down/needs"},
+	} {
+		only, err := p.Only([]string{job})
+		require.NoError(t, err)
+		require.Equal(t, want, asked(only), job)
+		checkPipeline(t, only)
+	}
+}
+
+// A job of a pipeline two deep comes with all that starts it, and what that needs; the first of these comes with all that
+// it starts.
+func TestOnlyTwoPipelinesDeep(t *testing.T) {
+	o := optionsOf("main")
+	o.Dir = directory(t, map[string]string{
+		"child.yml": "mid: {trigger: {include: grand.yml}}\nbeside: {script: x}", "grand.yml": "leaf: {script: x}\nother: {script: x}",
+	})
+	p, err := o.Parse("f.yml", []byte("a: {script: x}\nb: {script: x}\nup: {needs: [a], trigger: {include: child.yml}}\n"))
+	require.NoError(t, err)
+	whole := []string{"a", "up", "up/mid", "up/mid/leaf", "up/mid/other", "up/beside"}
+	for _, c := range []struct{ chosen, want []string }{
+		{[]string{"up/mid/leaf"}, []string{"a", "up", "up/mid", "up/mid/leaf"}},
+		{[]string{"up/mid"}, []string{"a", "up", "up/mid", "up/mid/leaf", "up/mid/other"}},
+		{[]string{"up"}, whole},
+		{[]string{"up/mid/leaf", "up"}, whole},
+		{[]string{"up", "up/mid/leaf"}, whole},
+	} {
+		only, err := p.Only(c.chosen)
+		require.NoError(t, err)
+		require.Equal(t, c.want, names(only.Jobs), c.chosen)
 		checkPipeline(t, only)
 	}
 }

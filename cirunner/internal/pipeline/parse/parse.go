@@ -19,12 +19,15 @@ package parse
 
 import (
 	"cmp"
+	"maps"
+	"strings"
 
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline/decide"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline/draft"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline/resolve"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline/tree"
+	"github.com/ambit-go/ambit/cirunner/internal/vars"
 )
 
 // Parse reads a pipeline file for a run of which nothing is known but that it is
@@ -59,6 +62,7 @@ func (o Options) compile(r *tree.Reader, name string, of family, open func(c *co
 	var warnings []pipeline.Warning
 	if p != nil {
 		warnings = c.startAll(p)
+		c.checkGroups(p)
 	}
 	if err := r.Err(); err != nil {
 		return nil, err
@@ -111,12 +115,25 @@ func (c *compiler) pipeline(root *tree.Node) *pipeline.Pipeline {
 	}
 	c.References(root)
 	c.GlobalKeywords(root)
-	over := c.run.Workflow(c.Workflow(), c.Globals)
-	drafts := c.Jobs(pipeline.Join(c.Globals, over))
+	workflow := c.Workflow()
+	globals := pipeline.Join(c.Globals, c.run.Workflow(workflow, c.Globals))
+	drafts := c.Jobs(globals)
 	if len(drafts) == 0 && c.Count() == 0 {
 		c.Errorf(tree.Mark{File: root.At.File}, "the file has no job: a job is a name without a dot before it, with a script, such as\n%s", smallest)
 	}
-	return resolve.Resolve(c.run, c.Stages, drafts, c.starts, c.family.upstream)
+	p := resolve.Resolve(c.run, c.Stages, drafts, c.starts, c.family.upstream)
+	if p != nil {
+		p.Name = c.titled(workflow.Name, globals)
+	}
+	return p
+}
+
+// titled returns the name of a pipeline with the variables of its file and of the run.
+func (c *compiler) titled(name string, globals []pipeline.Variable) string {
+	known := maps.Clone(c.run.Vars)
+	maps.Copy(known, pipeline.References(globals))
+	maps.Copy(known, c.options.Set)
+	return strings.TrimSpace(firstOf(vars.ExpandAll([]string{name}, known)))
 }
 
 const smallest = "\ttest:\n\t  script: make test"

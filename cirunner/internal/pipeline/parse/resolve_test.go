@@ -208,7 +208,7 @@ d: {script: x, variables: {N: 12, X: 1.5, T: true, Q: "0755", RAW: {value: $HOME
 	require.Equal(t, pipeline.Retry{Max: 2, When: []pipeline.Failure{pipeline.ScriptFailure, pipeline.TimeoutFailure}, ExitCodes: []int{3, 4}}, a.Retry)
 	require.Equal(t, pipeline.AllowFailure{ExitCodes: []int{7}}, a.AllowFailure)
 	require.True(t, a.Interruptible)
-	require.Equal(t, pipeline.Artifacts{Paths: []string{"out/", "*.log"}, Exclude: []string{"out/tmp/**"}, When: pipeline.OnFailure, Name: "n"}, a.Artifacts)
+	require.Equal(t, pipeline.Artifacts{Paths: []string{"out/", "*.log"}, Exclude: []string{"out/tmp/**"}, When: pipeline.OnFailure}, a.Artifacts)
 	require.Equal(t, pipeline.Watchdog{Heartbeat: "beat", HeartbeatWithin: 5 * time.Second, Silence: time.Minute, Grace: 0}, a.Watchdog)
 	require.True(t, p.Job("b").AllowFailure.All, "a manual job holds nothing up")
 	require.Equal(t, 30*time.Second, p.Job("c").StartIn)

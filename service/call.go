@@ -23,6 +23,7 @@ func (m *member) call(ctx context.Context) (err error) {
 	if !m.enter() {
 		return nil
 	}
+	m.logRestart(ctx)
 	async.OnExit(ctx, func(_ context.Context, outcome error) error { // it is called last, so it hears of the others
 		m.joined(outcome, context.Cause(ctx))
 		return nil
@@ -58,7 +59,6 @@ func (m *member) enter() bool {
 	if m.set.program != nil {
 		m.set.program.mended(m)
 	}
-	m.logRestart()
 	m.set.mu.Lock()
 	defer m.set.mu.Unlock()
 	st := &m.state

@@ -34,7 +34,7 @@ func Log(l *slog.Logger) Option {
 // to the task: to recover it here would change the stack that others are told.
 type unreturned struct {
 	stack []byte
-	text  string // how the task has ended by it, if it has
+	err   error // how the task has ended by it; nil: it goes on
 }
 
 func (u *unreturned) Error() string { return "it has not returned" }
@@ -50,8 +50,14 @@ func (m *member) noteFailure(returned bool, err error) {
 	m.state.failed = err
 }
 
-// logRestart tells of the failure of the call before, if there was one: Run is about to be called again.
-func (m *member) logRestart() { m.logFailure("is started again") }
+// logRestart tells of the failure of the call before, if there was one: Run is called again when that is logged, or ctx has
+// ended.
+func (m *member) logRestart(ctx context.Context) {
+	select {
+	case <-m.logFailure("is started again"):
+	case <-ctx.Done():
+	}
+}
 
 // logStop is logRestart for a service whose turn to stop has come before that. Its task has ended with err.
 func (m *member) logStop(err error) {
@@ -67,37 +73,47 @@ func (m *member) keepText(err error) bool {
 	if !ok || last.Err == nil {
 		return false
 	}
-	text := textOf(last.Err)
 	m.set.mu.Lock()
 	defer m.set.mu.Unlock()
 	if u, ok := m.state.failed.(*unreturned); ok {
-		u.text = text
+		m.state.failed = &unreturned{stack: u.stack, err: last.Err}
 	}
 	return true
 }
 
-// logFailure tells of the failure of the last call, if that was not told, and what comes of it. No lock is held, for a
-// handler of users is called.
-func (m *member) logFailure(what string) {
+// logFailure tells of the failure of the last call, if that was not told, and of its consequence. The channel is closed when
+// that is done.
+func (m *member) logFailure(consequence string) (logged <-chan struct{}) {
 	m.set.mu.Lock()
-	failed, calls := m.state.failed, m.state.calls
+	failed, call := m.state.failed, m.state.calls
 	m.state.failed = nil
+	if !m.state.running { // the call that is not made
+		call++
+	}
 	m.set.mu.Unlock()
 	if failed == nil || m.set.quiet {
-		return
+		return closedChan
 	}
-	level, text, stack := slog.LevelWarn, textOf(failed), []byte(nil)
+	var stack []byte
+	var of any = failed
+	level := slog.LevelWarn
 	switch e := failed.(type) {
 	case *unreturned:
-		level, text, stack = slog.LevelError, cmp.Or(e.text, m.lastFailure()), e.stack
+		level, stack, of = slog.LevelError, e.stack, e.err
+		if e.err == nil {
+			of = m.lastFailure()
+		}
 	case *async.PanicError: // of a task that Run has started
 		level, stack = slog.LevelError, e.Stack
 	}
-	attrs := []slog.Attr{slog.Int("call", calls+1), slog.String("err", text)}
-	if stack != nil {
-		attrs = append(attrs, slog.String("stack", string(stack)))
+	attrs := func() []slog.Attr {
+		attrs := []slog.Attr{slog.Int("call", call), slog.String("err", textOf(of))}
+		if stack != nil {
+			attrs = append(attrs, slog.String("stack", string(stack)))
+		}
+		return attrs
 	}
-	m.log(level, what, attrs...)
+	return m.log(level, consequence, attrs)
 }
 
 // patience is how long what a Run has started that has failed may go on before that is logged. That of panics, which
@@ -106,25 +122,51 @@ const patience = 10 * time.Second
 
 // logWait tells that Run has failed with err, and nothing follows from that yet: what it has started has not ended.
 func (m *member) logWait(err error) {
-	if m.set.quiet {
-		return
-	}
-	left, more := m.tasks()
-	if more > 0 {
-		left = append(left, fmt.Sprintf("and %d more", more))
-	}
-	m.log(slog.LevelWarn, "waits for what it has started", slog.String("err", textOf(err)), slog.String("left", strings.Join(left, ", ")))
+	m.log(slog.LevelWarn, "waits for what it has started", func() []slog.Attr {
+		left, more := m.tasks()
+		if more > 0 {
+			left = append(left, fmt.Sprintf("and %d more", more))
+		}
+		return []slog.Attr{slog.String("err", textOf(err)), slog.String("left", strings.Join(left, ", "))}
+	})
 }
 
-// log tells of a failure of m, and what comes of it.
-func (m *member) log(level slog.Level, what string, attrs ...slog.Attr) {
-	to := m.set.options.log
-	if to == nil {
-		to = slog.Default()
+// log tells of a failure of m, and of its consequence. It does not wait: texts and the handler are a user's, and may block or
+// panic. So a goroutine of its own writes the line, when the one before is written. The channel is closed then.
+func (m *member) log(level slog.Level, consequence string, attrs func() []slog.Attr) (logged <-chan struct{}) {
+	s := m.set
+	if s.quiet {
+		return closedChan
 	}
-	attrs = append([]slog.Attr{slog.String("service", m.svc.Name)}, attrs...)
-	to.LogAttrs(context.Background(), level, m.label+" has failed, and "+what, attrs...)
+	done := make(chan struct{})
+	s.mu.Lock()
+	before := s.logged
+	s.logged = done
+	s.mu.Unlock()
+	go func() {
+		defer close(done)
+		<-before
+		defer func() { _ = recover() }()
+		all := append([]slog.Attr{slog.String("service", m.svc.Name)}, attrs()...)
+		cmp.Or(s.options.log, slog.Default()).LogAttrs(context.Background(), level, m.label+" has failed, and "+consequence, all...)
+	}()
+	return done
 }
+
+// endLog waits until the last line is written, or for lastWords.
+func (s *set) endLog() {
+	s.mu.Lock()
+	logged := s.logged
+	s.mu.Unlock()
+	limit := time.NewTimer(lastWords)
+	defer limit.Stop()
+	select {
+	case <-logged:
+	case <-limit.C:
+	}
+}
+
+var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // lastFailure returns the text of the last failure of the task of m, as whoever looks at the task is told it.
 func (m *member) lastFailure() string {

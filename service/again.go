@@ -38,8 +38,7 @@ func ended(context.Context) error { return async.ErrGoexit }
 
 // runAgain starts m once more, to be drained: it has failed, and its turn to stop came before it was
 // run again. What it had accepted may wait for it.
-func (s *set) runAgain(m *member, err error) {
-	m.keepText(err)
+func (s *set) runAgain(m *member) {
 	m.end()
 	s.mu.Lock()
 	m.state.over, m.state.again, m.state.late = false, true, false

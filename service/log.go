@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -30,26 +29,6 @@ func Log(l *slog.Logger) Option {
 	return option(func(o *options) { o.log, o.quiet = l, l == nil })
 }
 
-// An unreturned is a call of Run that has not returned: it has panicked, or called Goexit. What it panicked with is known
-// to the task: to recover it here would change the stack that others are told.
-type unreturned struct {
-	stack []byte
-	err   error // how the task has ended by it; nil: it goes on
-}
-
-func (u *unreturned) Error() string { return "it has not returned" }
-
-// noteFailure notes how a call of Run has failed that may be made again. It is called while a panic is on its
-// way up.
-func (m *member) noteFailure(returned bool, err error) {
-	if !returned {
-		err = &unreturned{stack: debug.Stack()}
-	}
-	m.set.mu.Lock()
-	defer m.set.mu.Unlock()
-	m.state.failed = err
-}
-
 // logRestart tells of the failure of the call before, if there was one: Run is called again when that is logged, or ctx has
 // ended.
 func (m *member) logRestart(ctx context.Context) {
@@ -61,24 +40,9 @@ func (m *member) logRestart(ctx context.Context) {
 
 // logStop is logRestart for a service whose turn to stop has come before that. Its task has ended with err.
 func (m *member) logStop(err error) {
-	if m.keepText(err) {
+	if _, ok := err.(*async.RestartError); ok {
 		m.logFailure("is to stop before it is started again")
 	}
-}
-
-// keepText notes how the last call has failed, if it has not returned, for the task, which has ended with err, is asked no
-// more. It reports whether err tells of such a failure.
-func (m *member) keepText(err error) bool {
-	last, ok := err.(*async.RestartError)
-	if !ok || last.Err == nil {
-		return false
-	}
-	m.set.mu.Lock()
-	defer m.set.mu.Unlock()
-	if u, ok := m.state.failed.(*unreturned); ok {
-		m.state.failed = &unreturned{stack: u.stack, err: last.Err}
-	}
-	return true
 }
 
 // logFailure tells of the failure of the last call, if that was not told, and of its consequence. The channel is closed when
@@ -94,26 +58,21 @@ func (m *member) logFailure(consequence string) (logged <-chan struct{}) {
 	if failed == nil || m.set.quiet {
 		return closedChan
 	}
-	var stack []byte
-	var of any = failed
 	level := slog.LevelWarn
-	switch e := failed.(type) {
-	case *unreturned:
-		level, stack, of = slog.LevelError, e.stack, e.err
-		if e.err == nil {
-			of = m.lastFailure()
-		}
-	case *async.PanicError: // of a task that Run has started
-		level, stack = slog.LevelError, e.Stack
+	p, panicked := failed.(*async.PanicError)
+	if panicked || same(failed, async.ErrGoexit) {
+		level = slog.LevelError
 	}
-	attrs := func() []slog.Attr {
-		attrs := []slog.Attr{slog.Int("call", call), slog.String("err", textOf(of))}
-		if stack != nil {
-			attrs = append(attrs, slog.String("stack", string(stack)))
+	return m.log(level, consequence, func() []slog.Attr {
+		if panicked {
+			failed = joined(append([]error{p}, p.Also...))
+		}
+		attrs := []slog.Attr{slog.Int("call", call), slog.String("err", textOf(failed))}
+		if panicked {
+			attrs = append(attrs, slog.String("stack", string(p.Stack)))
 		}
 		return attrs
-	}
-	return m.log(level, consequence, attrs)
+	})
 }
 
 // patience is how long what a Run has started that has failed may go on before that is logged. That of panics, which
@@ -167,13 +126,3 @@ func (s *set) endLog() {
 }
 
 var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
-
-// lastFailure returns the text of the last failure of the task of m, as whoever looks at the task is told it.
-func (m *member) lastFailure() string {
-	for _, n := range async.Snapshot(async.Of(m.own.Context()), async.Texts()).Nodes {
-		if n.Restart != nil {
-			return n.Restart.Text
-		}
-	}
-	return "panic or Goexit"
-}

@@ -153,6 +153,11 @@ func (s *set) supervise(ctx context.Context) error {
 	s.wait(nil, func() bool { return s.stopping })
 	s.drain()
 	s.cutShort()
+	for _, m := range s.members {
+		if m.rerun {
+			m.logFailure("was to be started again to be drained, and was not")
+		}
+	}
 	return nil
 }
 

@@ -9,9 +9,9 @@ import (
 
 // This file is the task of a service: a call of Run, or several, if it is made again after a failure.
 
-// A notRetried is the cause with which the task is ended whose failure is not to be retried, where no error of the handler
-// can say so. It comes when all that the call has started has ended. It does not match the failure: a failure that says that
-// something was canceled would count as one that was told to stop.
+// A notRetried is the cause with which the task is ended whose failure is not to be retried, where no error of the
+// handler can say so. It comes when all that the call has started has ended. It does not match the failure: a failure that says
+// that something was canceled would count as one that was told to stop.
 type notRetried struct{ error }
 
 // call is the handler of the task of m. Under async.Restart it is called again
@@ -22,7 +22,7 @@ func (m *member) call(ctx context.Context) (err error) {
 	}
 	m.logRestart(ctx)
 	async.OnExit(ctx, func(_ context.Context, outcome error) error { // it is called last, so it hears of the others
-		m.joined(outcome, context.Cause(ctx))
+		m.runOver(outcome, context.Cause(ctx))
 		return nil
 	})
 	returned := false
@@ -93,10 +93,10 @@ func (m *member) leave(returned bool, err error) (retry bool) {
 // mayRetry reports whether Run may be called again after a failure.
 func (st *state) mayRetry() bool { return st.everReady && st.since.IsZero() }
 
-// joined notes that everything has ended that a call of Run has started, whose ctx was cancelled with cause, if it was.
+// runOver notes that everything has ended that a call of Run has started, whose ctx was cancelled with cause, if it was.
 // If Run has returned nil, perhaps long ago, and outcome is a failure, it is one of now, and Run is called again or not as
 // after an error of Run.
-func (m *member) joined(outcome, cause error) {
+func (m *member) runOver(outcome, cause error) {
 	stopped := m.set.outer.Err() != nil
 	m.set.mu.Lock()
 	defer m.set.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 // This file starts services, and their tasks.
 
 // A job is a task of a member. An executor ([async.On]) may block until it has a place, so another goroutine than the
-// supervisor's hands the task to it: the supervisor is to hear whoever tells it to stop. That goroutine ends with the
+// supervisor's hands the task to it: the supervisor is to hear whoever tells it to stop. The goroutine ends with the
 // ctx of the task.
 type job struct {
 	handed chan struct{}           // closed when async.Start has come back

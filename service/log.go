@@ -12,7 +12,7 @@ import (
 )
 
 // This file tells what has failed and goes on: a service that is started again, or that waits for what it has started.
-// What ends a program is in its error.
+// The error of a program has what ends it.
 
 // Log is where it is told that a service has failed or panicked, and is started again
 // ([async.Restart]): a line for each time, with the error, and the stack of a panic.
@@ -23,14 +23,15 @@ import (
 //
 // Without it nobody would know of failures that were mended. It is also told once when a Run has failed
 // 10 s ago, and what it has started goes on: nothing follows from the failure before that has ended, so the
-// line names it. Of a panic package async says that, on the standard error. Defaults to [slog.Default];
-// nil is quiet.
+// line names it. Package async says that of a panic, on the standard error. A handler that
+// blocks or panics holds up no stop: a goroutine writes the lines, and Run waits for it for a second at its end.
+// Defaults to [slog.Default]; nil is quiet.
 func Log(l *slog.Logger) Option {
 	return option(func(o *options) { o.log, o.quiet = l, l == nil })
 }
 
-// logRestart tells of the failure of the call before, if there was one: Run is called again when that is logged, or ctx has
-// ended.
+// logRestart tells of the failure of the call before, if there was one: Run is called again when that is logged, or ctx
+// has ended.
 func (m *member) logRestart(ctx context.Context) {
 	select {
 	case <-m.logFailure("is started again"):
@@ -75,8 +76,8 @@ func (m *member) logFailure(consequence string) (logged <-chan struct{}) {
 	})
 }
 
-// patience is how long what a Run has started that has failed may go on before that is logged. That of panics, which
-// package async tells of, is as long.
+// patience is how long what a Run has started that has failed may go on before that is logged. Package async has
+// as much patience with panics.
 const patience = 10 * time.Second
 
 // logWait tells that Run has failed with err, and nothing follows from that yet: what it has started has not ended.
@@ -107,7 +108,8 @@ func (m *member) log(level slog.Level, consequence string, attrs func() []slog.A
 		<-before
 		defer func() { _ = recover() }()
 		all := append([]slog.Attr{slog.String("service", m.svc.Name)}, attrs()...)
-		cmp.Or(s.options.log, slog.Default()).LogAttrs(context.Background(), level, m.label+" has failed, and "+consequence, all...)
+		to := cmp.Or(s.options.log, slog.Default())
+		to.LogAttrs(context.Background(), level, m.label+" has failed, and "+consequence, all...)
 	}()
 	return done
 }

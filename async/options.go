@@ -199,7 +199,9 @@ func (n limit) applyFork(f *forkOptions)        { f.limit = int(n) }
 // These are tasks, hooks, scopes inside it and what runs in those; not the
 // scope itself, nor a task that was cancelled before it ran. Several observers of a scope
 // are told in the order of the options, and those of the scopes around it after them. One
-// that is a pointer is told of each task once, also where several scopes have it. With a method Kinds, see [Observer], it is told of other kinds of events.
+// that is a pointer is told of each task once, also where several scopes have it: in the
+// place that it has in the outermost of these. With a method Kinds, see [Observer], it is
+// told of other kinds of events.
 //
 // An observer that has a method
 //

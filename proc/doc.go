@@ -27,7 +27,7 @@
 //
 // # The exit status of the program
 //
-// That of a command is not that of the program which runs it: a helper that fails with 3 is one
+// The status of a command is not that of the program which runs it: a helper that fails with 3 is one
 // of its errors, and Main of package service ends with 1. A program that is to end as its command
 // did says so:
 //

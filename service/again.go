@@ -20,7 +20,7 @@ func (s *set) stop(m *member) (over bool) {
 	case m.svc.Drain != nil && now.returned: // with something left that it does not drop
 	case m.svc.Drain != nil && now.ready:
 		m.told = true
-		m.drain = startJob(now.all.Context(), m.callDrain, async.Name(m.label+drainSuffix))
+		m.drain = startJob(now.all.Context(), m.callDrain, ended, async.Name(m.label+drainSuffix))
 	case m.svc.Drain != nil && now.mayBePaused() && !m.rerun && !m.svc.reopened:
 		m.again = true
 		m.cancel(s.cause()) // a pause is over; see runAgain
@@ -33,10 +33,12 @@ func (s *set) stop(m *member) (over bool) {
 	return m.over()
 }
 
+// ended is how a Drain has ended that has called Goexit on the goroutine of its job.
+func ended(context.Context) error { return async.ErrGoexit }
+
 // runAgain starts m once more, to be drained: it has failed, and its turn to stop came before it was
 // run again. What it had accepted may wait for it.
-func (s *set) runAgain(m *member, err error) {
-	m.keepText(err)
+func (s *set) runAgain(m *member) {
 	m.end()
 	s.mu.Lock()
 	m.state.over, m.state.again, m.state.late = false, true, false

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -10,12 +9,10 @@ import (
 
 // This file is the task of a service: a call of Run, or several, if it is made again after a failure.
 
-// A notRetried is the cause with which the task is ended whose failure is not to be retried, where no error of the handler
-// can say so.
+// A notRetried is the cause with which the task is ended whose failure is not to be retried, where no error of the
+// handler can say so. It comes when all that the call has started has ended. It does not match the failure: a failure that says
+// that something was canceled would count as one that was told to stop.
 type notRetried struct{ error }
-
-// errPanicked is what is in a notRetried if Run has panicked or called Goexit: that is known to the task.
-var errPanicked = errors.New("service: it has panicked before it was ready, or when it was to stop")
 
 // call is the handler of the task of m. Under async.Restart it is called again
 // and again.
@@ -23,19 +20,15 @@ func (m *member) call(ctx context.Context) (err error) {
 	if !m.enter() {
 		return nil
 	}
+	m.logRestart(ctx)
 	async.OnExit(ctx, func(_ context.Context, outcome error) error { // it is called last, so it hears of the others
-		m.joined(outcome, context.Cause(ctx))
+		m.runOver(outcome, context.Cause(ctx))
 		return nil
 	})
 	returned := false
 	defer func() { // also on a panic and on Goexit
 		if retry := m.leave(returned, err); !retry {
 			err = async.Final(err)
-			if !returned {
-				m.giveUp(&notRetried{errPanicked}) // of a panic there is no other way to say so
-			}
-		} else {
-			m.noteFailure(returned, err)
 		}
 	}()
 	err = m.svc.Run(ctx)
@@ -58,7 +51,6 @@ func (m *member) enter() bool {
 	if m.set.program != nil {
 		m.set.program.mended(m)
 	}
-	m.logRestart()
 	m.set.mu.Lock()
 	defer m.set.mu.Unlock()
 	st := &m.state
@@ -93,16 +85,18 @@ func (m *member) leave(returned bool, err error) (retry bool) {
 	if returned && err != nil && !st.told {
 		st.waits = time.AfterFunc(patience, func() { m.logWait(err) })
 	}
-	return st.mayRetry()
+	retry = st.mayRetry()
+	st.retried, st.final = retry, !retry && !returned
+	return retry
 }
 
 // mayRetry reports whether Run may be called again after a failure.
 func (st *state) mayRetry() bool { return st.everReady && st.since.IsZero() }
 
-// joined notes that everything has ended that a call of Run has started, whose ctx was cancelled with cause, if it was.
+// runOver notes that everything has ended that a call of Run has started, whose ctx was cancelled with cause, if it was.
 // If Run has returned nil, perhaps long ago, and outcome is a failure, it is one of now, and Run is called again or not as
 // after an error of Run.
-func (m *member) joined(outcome, cause error) {
+func (m *member) runOver(outcome, cause error) {
 	stopped := m.set.outer.Err() != nil
 	m.set.mu.Lock()
 	defer m.set.mu.Unlock()
@@ -112,6 +106,11 @@ func (m *member) joined(outcome, cause error) {
 		st.waits = nil
 	}
 	if !st.returned {
+		if st.final {
+			m.giveUp(&notRetried{outcome})
+		} else if st.retried {
+			st.failed = outcome
+		}
 		return
 	}
 	st.told = stopped || m.set.taking.Err() != nil

@@ -1,7 +1,10 @@
 package service_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,11 +46,11 @@ func TestAnExecutorWithoutAPlaceDoesNotHoldUpAStop(t *testing.T) {
 // A service that is run once more at a stop, to be drained, may have to wait for its place, and is drained when it has one.
 func TestAServiceThatIsRunAgainAtAStopWaitsForItsPlace(t *testing.T) {
 	for name, tc := range map[string]struct {
-		grace time.Duration
-		text  string
+		grace, giveUp time.Duration
+		text          string
 	}{
-		"in time": {time.Hour, ""},
-		"too late": {10 * time.Second, "service: the drain was cut short: async: services: context deadline exceeded (limit 10s, waited 10s); " +
+		"in time": {time.Hour, time.Hour, ""},
+		"too late": {10 * time.Second, time.Hour, "service: the drain was cut short: async: services: context deadline exceeded (limit 10s, waited 10s); " +
 			"it was for: told to stop; still draining: service worker for 10s (Run: queued)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +66,9 @@ func TestAServiceThatIsRunAgainAtAStopWaitsForItsPlace(t *testing.T) {
 				}
 				time.AfterFunc(time.Second, func() { stop(errStop) })
 				time.AfterFunc(time.Minute, func() { <-pool })
-				err := service.Run(ctx, []service.Service{s}, service.Grace(tc.grace), service.GiveUp(time.Hour))
+				var log bytes.Buffer
+				err := service.Run(ctx, []service.Service{s}, service.Grace(tc.grace), service.GiveUp(tc.giveUp), service.Log(slog.New(slog.NewTextHandler(&log, nil))))
+				assert.Equal(t, 1, strings.Count(log.String(), "planted"), "it is told why it has to be run again")
 				if tc.text != "" {
 					require.EqualError(t, err, tc.text)
 					assert.Equal(t, 11*time.Second, time.Since(begun))
@@ -87,8 +92,10 @@ func TestAServiceThatIsNotRunAgainBecauseItsExecutorRefuses(t *testing.T) {
 		s := service.Service{Name: "worker", Options: append(restarts(0), async.On(pool)), Drain: func(context.Context) error { return nil }}
 		s.Run = func(context.Context) error { return errPlanted }
 		time.AfterFunc(time.Second, func() { stop(errStop) })
-		err := service.Run(ctx, []service.Service{s}, service.Log(nil))
+		var log bytes.Buffer
+		err := service.Run(ctx, []service.Service{s}, service.Log(slog.New(slog.NewTextHandler(&log, nil))))
 		require.ErrorAs(t, err, new(*async.RejectedError))
+		assert.Equal(t, 1, strings.Count(log.String(), "err=planted"), "it is told why it has to be run again")
 		assert.ErrorContains(t, err, "service worker: ")
 		assert.Equal(t, time.Second, time.Since(begun))
 	})

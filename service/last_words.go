@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,28 +23,41 @@ const lastWords = time.Second
 func (p *program) note(err error, of *set) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.first == nil {
-		p.first, p.firstOf = err, of
+	if err != nil && !slices.ContainsFunc(p.noted, func(n noted) bool { return n.of == of }) {
+		p.noted = append(p.noted, noted{err, of})
 	}
+}
+
+// A noted is the first failure of a set, or of the whole program: then it is of nil.
+type noted struct {
+	err error
+	of  *set
+}
+
+// isIn reports whether n is of a Run in m.
+func (n noted) isIn(m *member) bool {
+	for s := n.of; s != nil && s.parent != nil; s = s.parent.set {
+		if s.parent == m {
+			return true
+		}
+	}
+	return false
 }
 
 // mended forgets what was noted of a Run in m, which is called again: what had failed there is not why the program ends.
 func (p *program) mended(m *member) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for s := p.firstOf; s != nil && s.parent != nil; s = s.parent.set {
-		if s.parent == m {
-			p.first, p.firstOf = nil, nil
-			return
-		}
-	}
+	p.noted = slices.DeleteFunc(p.noted, func(n noted) bool { return n.isIn(m) })
 }
 
 // sayFailure says what was noted, and waits for who says that already.
 func (p *program) sayFailure() {
 	p.mu.Lock()
-	err, said, mine := p.first, p.said, false
-	if err != nil {
+	said, mine := p.said, false
+	var err error
+	if len(p.noted) > 0 {
+		err = p.noted[0].err
 		said, mine = p.saysLocked()
 	}
 	p.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 // This file starts services, and their tasks.
 
 // A job is a task of a member. An executor ([async.On]) may block until it has a place, so another goroutine than the
-// supervisor's hands the task to it: the supervisor is to hear whoever tells it to stop. That goroutine ends with the
+// supervisor's hands the task to it: the supervisor is to hear whoever tells it to stop. The goroutine ends with the
 // ctx of the task.
 type job struct {
 	handed chan struct{}           // closed when async.Start has come back
@@ -18,12 +18,23 @@ type job struct {
 	bad    any                     // what it has panicked with
 }
 
-// startJob is [async.Start].
-func startJob(ctx context.Context, f func(context.Context) error, opts ...async.TaskOption) *job {
+// startJob is [async.Start]. rest waits for the task where that does not come back: if an executor runs it at once, and it
+// calls Goexit.
+func startJob(ctx context.Context, f, rest func(context.Context) error, opts ...async.TaskOption) *job {
 	j := &job{handed: make(chan struct{})}
 	go func() {
 		defer close(j.handed)
-		defer func() { j.bad = recover() }()
+		defer func() {
+			if j.bad = recover(); j.bad == nil && j.future == nil {
+				j.future = async.Start(context.Background(), func(ctx context.Context) error {
+					err := rest(ctx)
+					if e, ok := err.(*async.UnawaitedError); ok {
+						return e.Err
+					}
+					return err
+				})
+			}
+		}()
 		j.future = async.Start(ctx, f, opts...)
 	}()
 	return j
@@ -31,7 +42,7 @@ func startJob(ctx context.Context, f func(context.Context) error, opts ...async.
 
 // news returns a channel that is closed when there is news of the job.
 func (j *job) news() <-chan struct{} {
-	if closed(j.handed) {
+	if closed(j.handed) && j.future != nil {
 		return j.future.Done()
 	}
 	return j.handed
@@ -87,7 +98,7 @@ func (s *set) call(m *member) {
 	m.own = async.NewGroup(all.Context(), async.Name(m.label))
 	ctx, giveUp := context.WithCancelCause(m.own.Context())
 	m.giveUp = giveUp
-	m.run = startJob(ctx, m.call, opts...)
+	m.run = startJob(ctx, m.call, m.own.Wait, opts...)
 }
 
 // awaitReady waits until m is ready, and fails m if that takes too long.

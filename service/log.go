@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 )
 
 // This file tells what has failed and goes on: a service that is started again, or that waits for what it has started.
-// What ends a program is in its error.
+// The error of a program has what ends it.
 
 // Log is where it is told that a service has failed or panicked, and is started again
 // ([async.Restart]): a line for each time, with the error, and the stack of a panic.
@@ -24,114 +23,108 @@ import (
 //
 // Without it nobody would know of failures that were mended. It is also told once when a Run has failed
 // 10 s ago, and what it has started goes on: nothing follows from the failure before that has ended, so the
-// line names it. Of a panic package async says that, on the standard error. Defaults to [slog.Default];
-// nil is quiet.
+// line names it. Package async says that of a panic, on the standard error. A handler that
+// blocks or panics holds up no stop: a goroutine writes the lines, and Run waits for it for a second at its end.
+// Defaults to [slog.Default]; nil is quiet.
 func Log(l *slog.Logger) Option {
 	return option(func(o *options) { o.log, o.quiet = l, l == nil })
 }
 
-// An unreturned is a call of Run that has not returned: it has panicked, or called Goexit. What it panicked with is known
-// to the task: to recover it here would change the stack that others are told.
-type unreturned struct {
-	stack []byte
-	text  string // how the task has ended by it, if it has
-}
-
-func (u *unreturned) Error() string { return "it has not returned" }
-
-// noteFailure notes how a call of Run has failed that may be made again. It is called while a panic is on its
-// way up.
-func (m *member) noteFailure(returned bool, err error) {
-	if !returned {
-		err = &unreturned{stack: debug.Stack()}
+// logRestart tells of the failure of the call before, if there was one: Run is called again when that is logged, or ctx
+// has ended.
+func (m *member) logRestart(ctx context.Context) {
+	select {
+	case <-m.logFailure("is started again"):
+	case <-ctx.Done():
 	}
-	m.set.mu.Lock()
-	defer m.set.mu.Unlock()
-	m.state.failed = err
 }
-
-// logRestart tells of the failure of the call before, if there was one: Run is about to be called again.
-func (m *member) logRestart() { m.logFailure("is started again") }
 
 // logStop is logRestart for a service whose turn to stop has come before that. Its task has ended with err.
 func (m *member) logStop(err error) {
-	if m.keepText(err) {
+	if _, ok := err.(*async.RestartError); ok {
 		m.logFailure("is to stop before it is started again")
 	}
 }
 
-// keepText notes how the last call has failed, if it has not returned, for the task, which has ended with err, is asked no
-// more. It reports whether err tells of such a failure.
-func (m *member) keepText(err error) bool {
-	last, ok := err.(*async.RestartError)
-	if !ok || last.Err == nil {
-		return false
-	}
-	text := textOf(last.Err)
+// logFailure tells of the failure of the last call, if that was not told, and of its consequence. The channel is closed when
+// that is done.
+func (m *member) logFailure(consequence string) (logged <-chan struct{}) {
 	m.set.mu.Lock()
-	defer m.set.mu.Unlock()
-	if u, ok := m.state.failed.(*unreturned); ok {
-		u.text = text
-	}
-	return true
-}
-
-// logFailure tells of the failure of the last call, if that was not told, and what comes of it. No lock is held, for a
-// handler of users is called.
-func (m *member) logFailure(what string) {
-	m.set.mu.Lock()
-	failed, calls := m.state.failed, m.state.calls
+	failed, call := m.state.failed, m.state.calls
 	m.state.failed = nil
+	if !m.state.running { // the call that is not made
+		call++
+	}
 	m.set.mu.Unlock()
 	if failed == nil || m.set.quiet {
-		return
+		return closedChan
 	}
-	level, text, stack := slog.LevelWarn, textOf(failed), []byte(nil)
-	switch e := failed.(type) {
-	case *unreturned:
-		level, text, stack = slog.LevelError, cmp.Or(e.text, m.lastFailure()), e.stack
-	case *async.PanicError: // of a task that Run has started
-		level, stack = slog.LevelError, e.Stack
+	level := slog.LevelWarn
+	p, panicked := failed.(*async.PanicError)
+	if panicked || same(failed, async.ErrGoexit) {
+		level = slog.LevelError
 	}
-	attrs := []slog.Attr{slog.Int("call", calls+1), slog.String("err", text)}
-	if stack != nil {
-		attrs = append(attrs, slog.String("stack", string(stack)))
-	}
-	m.log(level, what, attrs...)
+	return m.log(level, consequence, func() []slog.Attr {
+		if panicked {
+			failed = joined(append([]error{p}, p.Also...))
+		}
+		attrs := []slog.Attr{slog.Int("call", call), slog.String("err", textOf(failed))}
+		if panicked {
+			attrs = append(attrs, slog.String("stack", string(p.Stack)))
+		}
+		return attrs
+	})
 }
 
-// patience is how long what a Run has started that has failed may go on before that is logged. That of panics, which
-// package async tells of, is as long.
+// patience is how long what a Run has started that has failed may go on before that is logged. Package async has
+// as much patience with panics.
 const patience = 10 * time.Second
 
 // logWait tells that Run has failed with err, and nothing follows from that yet: what it has started has not ended.
 func (m *member) logWait(err error) {
-	if m.set.quiet {
-		return
-	}
-	left, more := m.tasks()
-	if more > 0 {
-		left = append(left, fmt.Sprintf("and %d more", more))
-	}
-	m.log(slog.LevelWarn, "waits for what it has started", slog.String("err", textOf(err)), slog.String("left", strings.Join(left, ", ")))
-}
-
-// log tells of a failure of m, and what comes of it.
-func (m *member) log(level slog.Level, what string, attrs ...slog.Attr) {
-	to := m.set.options.log
-	if to == nil {
-		to = slog.Default()
-	}
-	attrs = append([]slog.Attr{slog.String("service", m.svc.Name)}, attrs...)
-	to.LogAttrs(context.Background(), level, m.label+" has failed, and "+what, attrs...)
-}
-
-// lastFailure returns the text of the last failure of the task of m, as whoever looks at the task is told it.
-func (m *member) lastFailure() string {
-	for _, n := range async.Snapshot(async.Of(m.own.Context()), async.Texts()).Nodes {
-		if n.Restart != nil {
-			return n.Restart.Text
+	m.log(slog.LevelWarn, "waits for what it has started", func() []slog.Attr {
+		left, more := m.tasks()
+		if more > 0 {
+			left = append(left, fmt.Sprintf("and %d more", more))
 		}
-	}
-	return "panic or Goexit"
+		return []slog.Attr{slog.String("err", textOf(err)), slog.String("left", strings.Join(left, ", "))}
+	})
 }
+
+// log tells of a failure of m, and of its consequence. It does not wait: texts and the handler are a user's, and may block or
+// panic. So a goroutine of its own writes the line, when the one before is written. The channel is closed then.
+func (m *member) log(level slog.Level, consequence string, attrs func() []slog.Attr) (logged <-chan struct{}) {
+	s := m.set
+	if s.quiet {
+		return closedChan
+	}
+	done := make(chan struct{})
+	s.mu.Lock()
+	before := s.logged
+	s.logged = done
+	s.mu.Unlock()
+	go func() {
+		defer close(done)
+		<-before
+		defer func() { _ = recover() }()
+		all := append([]slog.Attr{slog.String("service", m.svc.Name)}, attrs()...)
+		to := cmp.Or(s.options.log, slog.Default())
+		to.LogAttrs(context.Background(), level, m.label+" has failed, and "+consequence, all...)
+	}()
+	return done
+}
+
+// endLog waits until the last line is written, or for lastWords.
+func (s *set) endLog() {
+	s.mu.Lock()
+	logged := s.logged
+	s.mu.Unlock()
+	limit := time.NewTimer(lastWords)
+	defer limit.Stop()
+	select {
+	case <-logged:
+	case <-limit.C:
+	}
+}
+
+var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); return c }()

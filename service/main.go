@@ -90,8 +90,7 @@ type program struct {
 	remarks []error   // of services that were told to stop
 	dropped int       // how many remarks there were beside
 	stopped time.Time // when the program was told to stop, or a Run in it began to drain
-	first   error     // that a service, or run, has failed with
-	firstOf *set      // of which Run that was; nil: of none
+	noted   []noted   // the first failure of each Run and of the whole, in the order in which they came
 	// said is closed when it was written, or what holds it; nil: nobody has begun to.
 	said chan struct{}
 }

@@ -54,6 +54,8 @@ type state struct {
 	running   bool  // Run was called and has not returned
 	ready     bool  // Ready was called in this call of Run, or need not be
 	everReady bool  // as ready, in any call
+	retried   bool  // Run has failed, and may be called again
+	final     bool  // Run has panicked or called Goexit, and is not called any more
 	returned  bool  // Run has returned nil, and is not called any more
 	told      bool  // the set had been told to stop, or to take no more, when Run returned last
 	order     int   // of the last failure or return among all that happened; 0: there was none

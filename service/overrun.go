@@ -133,7 +133,7 @@ func (m *member) fieldOf(task async.Straggler) string {
 
 // left returns the tasks of m that run, with stacks, and how many more there are. A group
 // in there has no goroutine and is none. A wait that is over before it begins is how a
-// group is asked. That is the end of its body, which tells daemons and groups in it to go: it is for the end of the
+// group is asked. Such a wait is the end of its body, which tells daemons and groups in it to go: it is for the end of the
 // process.
 func (m *member) left() (tasks []async.Straggler, more int) {
 	over, cancel := context.WithCancel(context.Background())

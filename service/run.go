@@ -62,6 +62,7 @@ func Run(ctx context.Context, services []Service, opts ...Option) error {
 	s := newSet(ctx, services, opts)
 	defer s.takeNone()
 	defer s.discard()
+	defer s.endLog()
 	level2, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	s.cancel = cancel
@@ -107,7 +108,8 @@ type set struct {
 
 	mu       sync.Mutex // guards what follows, and of members what they say
 	draining bool
-	last     int // see nextLocked
+	last     int           // see nextLocked
+	logged   chan struct{} // closed when the last line that was logged is written
 }
 
 // newSet returns the set of one call of Run.
@@ -121,6 +123,7 @@ func newSet(ctx context.Context, services []Service, opts []Option) *set {
 		parent:  memberOf(ctx),
 		program: programOf(ctx),
 		changed: make(chan struct{}, 1),
+		logged:  closedChan,
 	}
 	around := context.Background()
 	if s.parent != nil {
@@ -150,6 +153,11 @@ func (s *set) supervise(ctx context.Context) error {
 	s.wait(nil, func() bool { return s.stopping })
 	s.drain()
 	s.cutShort()
+	for _, m := range s.members {
+		if m.rerun {
+			m.logFailure("was to be started again to be drained, and was not")
+		}
+	}
 	return nil
 }
 

@@ -38,8 +38,8 @@ type Service struct {
 	// nor until an executor runs it that has taken it. A negative one panics.
 	Startup time.Duration
 
-	// MayEnd says that the others carry on when Run returns nil: a job rather than
-	// a server. With a Startup such an end counts as Ready.
+	// MayEnd says that the others carry on when Run returns nil: a task with an end
+	// rather than a server. With a Startup such an end counts as Ready.
 	MayEnd bool
 
 	// Options are those of the task that Run is, such as [async.Restart]. A

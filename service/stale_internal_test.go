@@ -38,11 +38,26 @@ func TestAFailureThatWasMendedIsNotTheFirst(t *testing.T) {
 				defer p.mu.Unlock()
 				if restarts {
 					assert.NoError(t, err)
-					assert.NoError(t, p.first)
+					assert.Empty(t, p.noted)
 				} else {
-					assert.ErrorContains(t, p.first, "planted")
+					assert.ErrorContains(t, p.noted[0].err, "planted")
 				}
 			})
 		})
+	}
+}
+
+// What ends the program is noted although a Run in another service has failed before, which is mended then.
+func TestAFailureIsNotForgottenWithOneThatWasMended(t *testing.T) {
+	p := newProgram(nil)
+	ctx := context.WithValue(t.Context(), programKey{}, p)
+	outer := newSet(ctx, []Service{{Run: func(context.Context) error { return nil }}}, nil)
+	inner := newSet(context.WithValue(ctx, memberKey{}, outer.members[0]), nil, nil)
+	reason := errors.New("the reason")
+	p.note(errors.New("mended"), inner)
+	p.note(reason, outer)
+	p.mended(outer.members[0])
+	if assert.Len(t, p.noted, 1) {
+		assert.Equal(t, reason, p.noted[0].err)
 	}
 }

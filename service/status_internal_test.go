@@ -189,5 +189,5 @@ func TestWhatHasFailedIsNotedOnceAndFirst(t *testing.T) {
 	p.note(nil, nil)
 	p.note(first, nil)
 	p.note(errors.New("second"), nil)
-	assert.Equal(t, first, p.first)
+	assert.Equal(t, first, p.noted[0].err)
 }

@@ -136,7 +136,7 @@ func (s *set) ends() (ends []end) {
 	for _, m := range s.members[:s.launched] {
 		if !m.ended && m.run.settled() {
 			if err := m.run.result(); s.stopsByDrain(m) && m.wasPaused(err) {
-				s.runAgain(m, err)
+				s.runAgain(m)
 				continue
 			}
 			m.ended = true

@@ -174,9 +174,9 @@ func TestAClaimAfterALostAnswerIsOfWhatIsWantedStill(t *testing.T) {
 		time.Sleep(time.Second)
 		kv.after = func() error {
 			kv.after = func() error { return nil }
+			late.is.Store(true)
 			_, err := in.Enqueue(t.Context(), numbered(20)...)
 			assert.NoError(t, err)
-			late.is.Store(true)
 			return kvqueue.ErrUnknown
 		}
 		_, err := in.Enqueue(t.Context(), numbered(5)...)

@@ -102,6 +102,7 @@ func (m *member) assign(ctx context.Context, takers func() []taker) (wait time.D
 	begin := time.Now()
 	rev, err := m.q.kv.Commit(ctx, t.guards, t.writes)
 	m.gathering.took = time.Since(begin)
+	m.unsureAfter(err)
 	m.answerCarried(along, err)
 	told(rev, err)
 	switch {
@@ -116,7 +117,6 @@ func (m *member) assign(ctx context.Context, takers func() []taker) (wait time.D
 		err = m.recheck(ctx, given)
 	}
 	payloads.Cancel(nil)
-	m.unsure = errors.Is(err, ErrUnknown)
 	return time.Millisecond, ignore(err)
 }
 
@@ -131,7 +131,7 @@ func (m *member) look(ctx context.Context, most int) (*look, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.unsure = false
+	m.unsure = m.unsure && len(l.front) > 0 // a transaction that may be done late claims what is ready
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range l.of[0].Pairs {
@@ -140,6 +140,12 @@ func (m *member) look(ctx context.Context, most int) (*look, error) {
 		}
 	}
 	return l, nil
+}
+
+// unsureAfter notes whether there may be claims by a transaction whose answer was lost: also after a conflict, with which it
+// may have spoilt the next.
+func (m *member) unsureAfter(err error) {
+	m.unsure = err != nil && (m.unsure || errors.Is(err, ErrUnknown))
 }
 
 // withdraw has the store know of no place of a session that claims for itself, in the same transaction: the one that
@@ -236,6 +242,9 @@ func (m *member) claimedLocked(id int64, r ready) {
 	m.claims[id][r.key] = r.rev
 	if id == m.id {
 		m.arrived[r.rev] = append(m.arrived[r.rev], r)
+		if m.told.given(r.together) != m.told {
+			m.fewer = r.rev
+		}
 	}
 }
 

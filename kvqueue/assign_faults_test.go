@@ -1,6 +1,7 @@
 package kvqueue_test
 
 import (
+	"bytes"
 	"context"
 	"iter"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/kvqueue"
 )
 
@@ -344,4 +346,43 @@ func TestNoItemComesAgainAndAgainForACallerThatHasGone(t *testing.T) {
 			assert.EqualValues(t, 2, second.Stats().Acked)
 		})
 	}
+}
+
+// A handle whose caller has got fewer items than it would take waits again before it could say that it wanted no more. It is
+// given the next items as before: the one that assigns has noted that it wants fewer.
+func TestACallerThatWaitsAgainAtOnceIsGivenTheNextItems(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		net := newCut(kv)
+		first, second, in := open(t, kv, "q"), open(t, net, "q"), open(t, kv, "q")
+		waits(t, first)()
+		ctx, cancel := context.WithCancel(t.Context())
+		got := make(chan time.Duration, 1)
+		var began time.Time
+		var consumer sync.WaitGroup
+		consumer.Go(func() {
+			assert.ErrorIs(t, second.Consume(ctx, 1, 10, func(ctx context.Context, _ []kvqueue.Item) error {
+				got <- time.Since(began)
+				return async.Sleep(ctx, time.Millisecond)
+			}), context.Canceled)
+		})
+		time.Sleep(time.Second)
+		net.intercept(func(_ []kvqueue.Guard, writes []kvqueue.Write) error {
+			if w := writes[0]; bytes.Contains(w.Key, []byte("/r/")) && bytes.Equal(w.Value, []byte{1, 10}) {
+				time.Sleep(5 * time.Millisecond)
+				return kvqueue.ErrConflict
+			}
+			return nil
+		})
+		for range 5 {
+			began = time.Now()
+			_, err := in.Enqueue(t.Context(), []byte("a"))
+			require.NoError(t, err)
+			assert.Less(t, <-got, 10*time.Millisecond)
+			time.Sleep(time.Second)
+		}
+		net.intercept(nil)
+		cancel()
+		consumer.Wait()
+	})
 }

@@ -47,10 +47,10 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 		finish(claims, settled)
 		q.tell(Report{Kind: Acked, Items: len(claims)})
 		tx.tellAdded()
+	case len(gone) > 0:
+		l.endSome(claims, gone, err)
 	case errors.Is(err, ErrLost):
 		l.loseAll(claims, err)
-	case errors.Is(err, ErrSettled):
-		l.endSome(claims, gone, !errors.Is(err, ErrUnknown))
 	default:
 		for _, c := range claims {
 			if errors.Is(err, ErrUnknown) {
@@ -62,14 +62,17 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 	return err
 }
 
-// endSome ends those claims that are gone, and gives the others up. before: those of which calls are unsure were settled by one.
-func (l *session) endSome(claims, gone []*claim, before bool) {
+// endSome ends those claims that are gone, and gives the others up. Those of which earlier calls are unsure were settled by one,
+// unless that is not known either.
+func (l *session) endSome(claims, gone []*claim, err error) {
 	for _, c := range claims {
 		switch {
 		case !slices.Contains(gone, c):
 			c.finish(held)
-		case before && c.unsure:
+		case c.unsure && !errors.Is(err, ErrUnknown):
 			l.endBefore(settlement{claim: c})
+		case errors.Is(err, ErrLost):
+			l.loseAll([]*claim{c}, err)
 		default:
 			c.finish(settled)
 		}
@@ -94,7 +97,7 @@ func (q *Queue) sessionOf(claims []*claim) (*session, error) {
 }
 
 // commit does the transaction of claims and tx, and tries again while it is refused for a
-// reason of the queues' own. With [ErrSettled] it returns the claims that have ended.
+// reason of the queues' own. If claims have ended by another transaction it returns them.
 func (l *session) commit(ctx context.Context, claims []*claim, tx *Tx) (gone []*claim, err error) {
 	producer, unknown := random(), false
 	pause := async.Jitter(0.5, async.Backoff(5*time.Millisecond, time.Second))
@@ -119,6 +122,8 @@ func (l *session) commit(ctx context.Context, claims []*claim, tx *Tx) (gone []*
 				return gone, fmt.Errorf("%w: %w: by this Commit, or by an earlier call whose answer was lost", ErrUnknown, ErrSettled)
 			case whole:
 				return nil, nil
+			case slices.ContainsFunc(gone, func(c *claim) bool { return !c.unsure }):
+				return gone, &LostError{Queue: l.q.name, Reason: "somebody has taken the claim away"}
 			case len(gone) > 0: // this Commit would have ended all of them
 				return gone, fmt.Errorf("%w: by an earlier call whose answer was lost", ErrSettled)
 			case full && err == nil:

@@ -24,7 +24,7 @@ type member struct {
 	values    map[Key][]byte // payloads that were read while their items were being claimed
 	item      Key            // the first item when the queue was looked at last, though another assigns
 	since     time.Time      // since when it was the first, and somebody here waits for an item
-	unsure    bool           // the answer to the last transaction that claims items was lost
+	unsure    bool           // there may be claims by a transaction whose answer was lost
 
 	mu      sync.Mutex
 	listed  bool                  // what follows stood at some time; before, nothing is known
@@ -37,6 +37,7 @@ type member struct {
 	shown   Rev                   // each claim of this revision or before was shown, or is being shown
 	arrived map[Rev][]ready       // claims of this session that are to be handed over, by transaction
 	told    demand                // what the store knows of this session; -1 places: that is not known
+	fewer   Rev                   // the last transaction after which the one that assigns gives less than was told
 	telling bool                  // a transaction that changes this is on its way
 	carried carried
 }

@@ -83,7 +83,7 @@ func TestAHandleThatClaimsForItselfFindsWhatItWasGiven(t *testing.T) {
 	})
 }
 
-// A handle has claimed for itself, as the one that assigns was slow. That one has not seen it, and finds
+// A handle has claimed for itself, as the one that assigns was slow: it has not seen that, and finds
 // that the handle wants nothing any more.
 func TestWhoHasClaimedForItselfIsGivenNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -129,5 +129,89 @@ func TestACallerThatGotFewerThanItWouldTakeIsGivenNoMore(t *testing.T) {
 		n := stays(t, second, 10)
 		assert.Len(t, <-n, 5)
 		assert.Zero(t, second.Stats().Conflicts+first.Stats().Conflicts)
+	})
+}
+
+// An updater reads and writes in one transaction, for one handle at a time. after is called when a transaction was done, and
+// its error is the answer.
+type updater struct {
+	kvqueue.KV
+	after func() error
+}
+
+func (u *updater) Limits() kvqueue.Limits {
+	l := u.KV.Limits()
+	l.Updates = true
+	return l
+}
+
+func (u *updater) Update(
+	ctx context.Context, ranges []kvqueue.Range, decide func([]kvqueue.Result, kvqueue.Rev) ([]kvqueue.Guard, []kvqueue.Write, error),
+) (kvqueue.Rev, error) {
+	results, rev, err := u.Read(ctx, ranges...)
+	if err != nil {
+		return 0, err
+	}
+	guards, writes, err := decide(results, rev)
+	if err != nil {
+		return 0, err
+	}
+	if rev, err = u.Commit(ctx, guards, writes); err == nil {
+		err = u.after()
+	}
+	return rev, err
+}
+
+// On a store that reads and writes in one transaction the answer to a claim of five was lost, ten were wanted, and there is
+// more by now: it claims five more.
+func TestAClaimAfterALostAnswerIsOfWhatIsWantedStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := &mute{KV: newStore(t)}
+		kv := &updater{late, func() error { return nil }}
+		q, in := open(t, kv, "q"), open(t, late.KV, "q")
+		waits(t, q)()
+		one, two := stays(t, q, 5), stays(t, q, 5)
+		time.Sleep(time.Second)
+		kv.after = func() error {
+			kv.after = func() error { return nil }
+			late.is.Store(true)
+			_, err := in.Enqueue(t.Context(), numbered(20)...)
+			assert.NoError(t, err)
+			return kvqueue.ErrUnknown
+		}
+		_, err := in.Enqueue(t.Context(), numbered(5)...)
+		require.NoError(t, err)
+		assert.Len(t, <-one, 5)
+		assert.Len(t, <-two, 5)
+		time.Sleep(time.Second)
+		assert.EqualValues(t, 10, q.Stats().Claimed)
+		assert.Equal(t, 10, keys(t, kv, "w"))
+	})
+}
+
+// A claim whose answer was lost is done late, and spoils the next. What it has brought is looked for once more.
+func TestAClaimThatIsDoneLateIsReadBackAfterTheConflict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		net := newCut(kv)
+		late := &mute{KV: net}
+		q := open(t, late, "q")
+		waits(t, q)()
+		_, err := q.Enqueue(t.Context(), numbered(10)...)
+		require.NoError(t, err)
+		late.is.Store(true)
+		net.intercept(func(g []kvqueue.Guard, w []kvqueue.Write) error {
+			net.intercept(func([]kvqueue.Guard, []kvqueue.Write) error {
+				net.intercept(nil)
+				_, err := kv.Commit(t.Context(), g, withInner(w))
+				assert.NoError(t, err)
+				return nil
+			})
+			return kvqueue.ErrUnknown
+		})
+		assert.Equal(t, []string{"0", "1", "2"}, <-stays(t, q, 3))
+		time.Sleep(time.Second)
+		assert.EqualValues(t, 3, q.Stats().Claimed)
+		assert.Equal(t, 3, keys(t, kv, "w"))
 	})
 }

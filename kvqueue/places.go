@@ -69,7 +69,7 @@ func (m *member) tell(ctx context.Context, d demand) (did bool, err error) {
 func (m *member) change(d demand, lower bool) (w Write, told func(rev Rev, err error)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	same := m.told.places == d.places && (m.told.batch == d.batch || d.places == 0 || lower)
+	same := m.told.places == d.places && (d.places == 0 || (m.told.batch == d.batch || lower) && m.fewer <= m.told.rev)
 	if m.telling || same || lower && (m.told.places < d.places || m.closing.Load()) {
 		return w, nil
 	}

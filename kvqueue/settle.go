@@ -59,6 +59,7 @@ func settleNow(ctx context.Context, items []Item, v verdict, why error) error {
 	as := settlement{verdict: v, why: reason(why)}
 	claims, err := begin(items, as)
 	if err != nil {
+		leaveAll(before) // the next call may ask for these again
 		return err
 	}
 	all := make([]settlement, len(claims))
@@ -66,8 +67,8 @@ func settleNow(ctx context.Context, items []Item, v verdict, why error) error {
 		all[i] = as
 		all[i].claim = c
 	}
-	if err = settleClaims(ctx, all); errors.Is(err, ErrUnknown) {
-		leaveAll(before) // the next call asks for these again
+	if err = settleClaims(ctx, all); err != nil {
+		leaveAll(before)
 	}
 	return err
 }

@@ -169,3 +169,56 @@ func TestAnAckKnowsWhatTheFirstHasDoneThoughTheSecondCameToNothing(t *testing.T)
 		}))
 	})
 }
+
+// An Ack has come to nothing, as an item of it was settled before. It had found out what came of an earlier one, which is
+// told to the next.
+func TestAnAckKnowsWhatTheFirstHasDoneThoughTheSecondWasRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		net := newCut(kv)
+		q := open(t, net, "q", kvqueue.TTL(time.Minute))
+		_, err := q.Enqueue(t.Context(), []byte("a"), []byte("b"))
+		require.NoError(t, err)
+		require.NoError(t, q.Do(t.Context(), 2, func(ctx context.Context, items []kvqueue.Item) error {
+			require.NoError(t, q.Ack(ctx, items[1]))
+			net.intercept(func(g []kvqueue.Guard, w []kvqueue.Write) error {
+				net.intercept(nil)
+				_, err := kv.Commit(ctx, g, withInner(w))
+				assert.NoError(t, err)
+				net.off()
+				return kvqueue.ErrUnknown
+			})
+			assert.ErrorIs(t, within(ctx, func(ctx context.Context) error { return q.Ack(ctx, items[0]) }), kvqueue.ErrUnknown)
+			net.on()
+			assert.ErrorIs(t, q.Ack(ctx, items...), kvqueue.ErrSettled)
+			assert.NoError(t, q.Ack(ctx, items[0]))
+			return nil
+		}))
+	})
+}
+
+// Somebody has deleted the key of a claim. A Commit of it and of another is told so, and the other stays claimed.
+func TestACommitIsToldThatAClaimWasTakenAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		q := open(t, kv, "q")
+		_, err := q.Enqueue(t.Context(), []byte("a"), []byte("b"))
+		require.NoError(t, err)
+		require.ErrorIs(t, q.Do(t.Context(), 2, func(ctx context.Context, items []kvqueue.Item) error {
+			results, _, err := kv.Read(ctx, kvqueue.Range{Begin: []byte("kvq/q/w/"), End: []byte("kvq/q/w0")})
+			require.NoError(t, err)
+			require.Len(t, results[0].Pairs, 2)
+			_, err = kv.Commit(ctx, nil, []kvqueue.Write{{Key: results[0].Pairs[0].Key, Delete: true}})
+			require.NoError(t, err)
+			err = q.Commit(ctx, items, nil)
+			assert.ErrorIs(t, err, kvqueue.ErrLost)
+			assert.NotErrorIs(t, err, kvqueue.ErrSettled)
+			assert.ErrorContains(t, err, "somebody has taken the claim away")
+			assert.ErrorIs(t, q.Ack(ctx, items[0]), kvqueue.ErrLost)
+			return q.Commit(ctx, items[1:], nil)
+		}), kvqueue.ErrLost)
+		s := q.Stats()
+		assert.EqualValues(t, 1, s.Lost)
+		assert.EqualValues(t, 1, s.Acked)
+	})
+}

@@ -2,7 +2,6 @@ package kvqueue
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -18,18 +17,19 @@ func (m *member) claimAlone(ctx context.Context) (wait time.Duration, err error)
 	if len(takers) == 0 {
 		return longWait, nil
 	}
-	waiters, want := m.q.listed(), takers[0].want
-	look, err := m.look(ctx, want)
+	waiters := m.q.listed()
+	look, err := m.look(ctx, takers[0].want)
+	takers = still(takers, m.self())
 	switch {
 	case err != nil:
 		return 0, err
-	case len(m.self()) == 0: // there were claims that had not been shown
+	case len(takers) == 0: // there were claims that had not been shown
 		return 0, nil
 	case len(look.front) == 0: // the bell rings when there may be one
 		m.q.nothing(waiters)
 		return longWait, nil
 	}
-	fits := m.fitsBeside()
+	want, fits := takers[0].want, m.fitsBeside()
 	t := transaction{q: m.q, guards: []Guard{m.lives()}}
 	along := m.addCarried(&t)
 	front := Range{Begin: m.q.lay.from("q", look.head.floor), End: after(m.q.lay.all("q")), Limit: want}
@@ -45,10 +45,10 @@ func (m *member) claimAlone(ctx context.Context) (wait time.Duration, err error)
 		return t.withClaims(m.id, mine)
 	})
 	m.gathering.took = time.Since(begin)
+	m.unsureAfter(err)
 	m.answerCarried(along, err)
 	if err != nil {
 		payloads.Cancel(nil)
-		m.unsure = errors.Is(err, ErrUnknown)
 		return 0, ignore(err)
 	}
 	m.given(rev, map[int64][]ready{m.id: mine})

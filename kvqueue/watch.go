@@ -249,7 +249,7 @@ func (m *member) listPlaces(r Result, at Rev) {
 		}
 	}
 	if at < m.shown { // an older state of the store was restored
-		m.told.rev = 0
+		m.told.rev, m.fewer = 0, 0
 	}
 	own := m.places[m.id]
 	own.rev = at

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -18,13 +19,20 @@ type quiet struct {
 	created bool // else Watch waits
 	rev     int64
 	asked   atomic.Int64
+	events  []int64 // the revisions of what it shows at once
 }
 
 func (q *quiet) Watch(ctx context.Context, key string, _ ...clientv3.OpOption) clientv3.WatchChan {
 	if !q.created {
 		<-ctx.Done()
 	}
-	c := make(chan clientv3.WatchResponse, 1)
+	c := make(chan clientv3.WatchResponse, 1+len(q.events))
+	if key == "a/" {
+		for _, rev := range q.events {
+			e := &clientv3.Event{Kv: &mvccpb.KeyValue{Key: []byte("a/b"), ModRevision: rev}}
+			c <- clientv3.WatchResponse{Header: pb.ResponseHeader{Revision: rev}, Events: []*clientv3.Event{e}}
+		}
+	}
 	if key == "\x00" {
 		if q.asked.Add(1); q.there.Load() {
 			c <- clientv3.WatchResponse{Created: true, Header: pb.ResponseHeader{Revision: q.rev}}
@@ -45,7 +53,9 @@ func (q *quiet) open() clientv3.Watcher { return q }
 func watch(t *testing.T, q *quiet) (after time.Duration, err error) {
 	s := &Store{watches: q, timeout: 10 * time.Second}
 	begin := time.Now()
-	for _, err = range s.Watch(t.Context(), 1, []byte("a/")) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+	defer cancel()
+	for _, err = range s.Watch(ctx, 1, []byte("a/")) {
 	}
 	return time.Since(begin), err
 }
@@ -72,5 +82,12 @@ func TestAWatchEndsWhenItsMemberDoesNotAnswer(t *testing.T) {
 		after, err := watch(t, q)
 		assert.ErrorIs(t, err, errSilent)
 		assert.LessOrEqual(t, after, 15*time.Second)
+	})
+	synctest.Test(t, func(t *testing.T) { // the same, and a prefix in which little had changed shows what is new there
+		q := &quiet{created: true, rev: 4, events: []int64{9, 3}}
+		q.there.Store(true)
+		after, err := watch(t, q)
+		assert.ErrorIs(t, err, errSilent)
+		assert.LessOrEqual(t, after, 20*time.Second)
 	})
 }

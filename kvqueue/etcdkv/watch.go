@@ -54,8 +54,8 @@ func (s *Store) Watch(ctx context.Context, after kvqueue.Rev, prefixes ...[]byte
 				if heard = heard || a.Header.Revision >= seen; !yieldAnswer(ctx, a, yield) {
 					return
 				}
-				for _, e := range a.Events {
-					heard, seen = true, e.Kv.ModRevision
+				for _, e := range a.Events { // of a member that was restored they may be older than what was seen
+					seen = max(seen, e.Kv.ModRevision)
 				}
 			case <-quiet.C:
 				switch {

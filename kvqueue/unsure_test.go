@@ -217,6 +217,7 @@ func TestACommitIsToldThatAClaimWasTakenAway(t *testing.T) {
 			assert.ErrorIs(t, q.Ack(ctx, items[0]), kvqueue.ErrLost)
 			return q.Commit(ctx, items[1:], nil)
 		}), kvqueue.ErrLost)
+		synctest.Wait() // the observer is told behind the calls
 		s := q.Stats()
 		assert.EqualValues(t, 1, s.Lost)
 		assert.EqualValues(t, 1, s.Acked)

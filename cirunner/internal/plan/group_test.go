@@ -66,6 +66,15 @@ func TestGiveUp(t *testing.T) {
 	assert.Equal(t, "ready", p.State(5).String(), "what is for after a failure is tried again")
 }
 
+// When nothing runs any more, what is for after a failure does not wait for what was given up.
+func TestGiveUpWhileNothingRuns(t *testing.T) {
+	p, _ := begin([]Job{{Name: "fails"}, {Name: "ready"}, {Name: "alarm", Stage: 1, When: pipeline.OnFailure}})
+	p.Take(0)
+	p.Ended(0, bad)
+	p.GiveUp("no use")
+	assert.Equal(t, []string{"failed", "canceled", "ready"}, states(p.Plan))
+}
+
 // A trigger job with strategy: depend has its group until its pipeline is over; a job in it that has the same
 // group runs all the same, one at a time.
 func TestAGroupOfAPipeline(t *testing.T) {

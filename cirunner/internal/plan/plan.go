@@ -92,6 +92,7 @@ func (p *Plan) GiveUp(why string) []Change {
 	if p.givenUp == "" && p.stopped == "" {
 		p.givenUp = why
 		p.cancel(why)
+		p.settle() // those for after a failure may have waited for what is canceled
 	}
 	return p.take()
 }

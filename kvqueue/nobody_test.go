@@ -189,7 +189,7 @@ func TestAClaimAfterALostAnswerIsOfWhatIsWantedStill(t *testing.T) {
 	})
 }
 
-// A claim whose answer was lost is done late, and spoils the next. What it has brought is looked for once more.
+// A claim whose answer was lost is done late, and spoils the next. The items that it has brought are looked for once more.
 func TestAClaimThatIsDoneLateIsReadBackAfterTheConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)

@@ -37,7 +37,7 @@ func (s *set) stop(m *member) (over bool) {
 func ended(context.Context) error { return async.ErrGoexit }
 
 // runAgain starts m once more, to be drained: it has failed, and its turn to stop came before it was
-// run again. What it had accepted may wait for it.
+// run again. Work that it had accepted may wait for it.
 func (s *set) runAgain(m *member) {
 	m.end()
 	s.mu.Lock()
@@ -47,8 +47,8 @@ func (s *set) runAgain(m *member) {
 	s.call(m)
 }
 
-// awaitDrainable bounds the time that m, which was started again, has to be ready by its Startup. What is
-// not ready then is cancelled, and that is a failure: it may leave something undone.
+// awaitDrainable bounds the time that m, which was started again, has to be ready by its Startup. A service
+// that is not ready then is cancelled, and that is a failure: it may leave something undone.
 func (s *set) awaitDrainable(m *member) {
 	limit := m.svc.Startup
 	switch waited := time.Since(m.unready); {

@@ -111,7 +111,7 @@ func (r refuser) Execute(task func()) error {
 	return nil
 }
 
-// What Start panics with, as with an option that does not apply, is a panic of Run, on its goroutine.
+// A panic of Start, as with an option that does not apply, is a panic of Run, on its goroutine.
 func TestAnOptionThatDoesNotApplyPanicsInRun(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context, _ context.CancelCauseFunc) {
 		require.Panics(t, func() {

@@ -26,6 +26,13 @@ func (p *program) note(err error, of *set) {
 	if err != nil && !slices.ContainsFunc(p.noted, func(n noted) bool { return n.of == of }) {
 		p.noted = append(p.noted, noted{err, of})
 	}
+	if len(p.noted) <= maxRemarks {
+		return
+	}
+	// Runs in services that go on may fail again and again: the oldest is forgotten, and what is none of these stays.
+	if i := slices.IndexFunc(p.noted, func(n noted) bool { return n.of != nil && n.of.parent != nil }); i >= 0 {
+		p.noted = slices.Delete(p.noted, i, i+1)
+	}
 }
 
 // A noted is the first failure of a set, or of the whole program: then it is of nil.

@@ -105,7 +105,7 @@ func TestAStopAfterARunThatHasFailedAfterItsReturn(t *testing.T) {
 	}
 }
 
-// What fails when the turn to stop has come is not retried: nothing is waited for, and the error is told.
+// A failure that comes when the turn to stop has come is not retried: nothing is waited for, and the error is told.
 func TestARunThatFailsAfterItsReturnInTheDrain(t *testing.T) {
 	for name, fails := range lateFailures {
 		for of, drained := range map[string]bool{"that was drained": true, "that had returned before": false} {

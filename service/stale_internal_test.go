@@ -47,7 +47,7 @@ func TestAFailureThatWasMendedIsNotTheFirst(t *testing.T) {
 	}
 }
 
-// What ends the program is noted although a Run in another service has failed before, which is mended then.
+// The reason why the program ends is noted although a Run in another service has failed before, which is mended then.
 func TestAFailureIsNotForgottenWithOneThatWasMended(t *testing.T) {
 	p := newProgram(nil)
 	ctx := context.WithValue(t.Context(), programKey{}, p)
@@ -60,4 +60,19 @@ func TestAFailureIsNotForgottenWithOneThatWasMended(t *testing.T) {
 	if assert.Len(t, p.noted, 1) {
 		assert.Equal(t, reason, p.noted[0].err)
 	}
+}
+
+// A service may call Run for each of its orders for a year: the failures of these are forgotten, and not that of the program.
+func TestFailuresOfRunsInAServiceDoNotPileUp(t *testing.T) {
+	p := newProgram([]Option{Log(nil)})
+	outer := &set{}
+	reason := errors.New("reason")
+	for i := range 1000 {
+		if i == 500 {
+			p.note(reason, outer)
+		}
+		p.note(errors.New("planted"), &set{parent: &member{set: outer}})
+	}
+	assert.Len(t, p.noted, maxRemarks)
+	assert.Contains(t, p.noted, noted{reason, outer})
 }

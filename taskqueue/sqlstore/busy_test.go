@@ -90,7 +90,7 @@ func TestABusyClaimSendsTwoMessages(t *testing.T) {
 	assert.EqualValues(t, 20, stats.Counts[taskqueue.CountClaimed])
 }
 
-// What a busy claim takes with its look is in the order of the classes, has no task that has expired, and no more bytes
+// The tasks that a busy claim takes with its look are in the order of the classes; none has expired, and they have no more bytes
 // than a claim may have.
 func TestABusyClaimTakesNothingElse(t *testing.T) {
 	s, claim := busyStore(t)

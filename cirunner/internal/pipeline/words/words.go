@@ -23,6 +23,7 @@ func Quote(s string) string {
 	return strconv.Quote(s)
 }
 
+// HasControl reports whether a text has a control character.
 func HasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
 // Like returns a question about the one of some words that is most like s, or
@@ -74,6 +75,7 @@ func Distance(a, b string) int {
 // SortedKeys returns the keys of a map, in order.
 func SortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
+// OneOf writes some words as a choice: a, b or c.
 func OneOf(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")

@@ -51,7 +51,7 @@ func TestTheErrorOfADrainThatWasCutShortNamesWhoOverran(t *testing.T) {
 			"; still draining: service stuck for 10s (Run, request, flush)",
 		},
 		"in Drain only": {
-			[]service.Service{{Name: "stuck", Run: func(ctx context.Context) error { <-service.Draining(ctx); return nil }, Drain: requests(1)}},
+			[]service.Service{{Name: "stuck", Run: func(ctx context.Context) error { <-service.Draining(ctx); return async.Sleep(ctx, time.Second) }, Drain: requests(1)}},
 			"; still draining: service stuck for 10s (Drain, request)",
 		},
 		"in a group and a daemon of it": {

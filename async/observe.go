@@ -59,7 +59,7 @@ type Event struct {
 	Of       picture.Kind    // what the task was made for
 	Task     string          // its name
 	Named    bool            // Name, or Detach, has given the name
-	Daemon   bool            // as in a picture.Node: its owner does not wait for it to end by itself
+	Daemon   bool            // as in a picture.Node: its owner does not wait for it to end by itself; of a run: of its task
 	ID       picture.ID      // tells it from others of its name, in a Snapshot, too
 	Owner    picture.ID      // the task that it was started in; zero: none, it stands at the root
 	Ctx      context.Context // its context, with the values of the ctx that it was started with
@@ -77,7 +77,7 @@ type Event struct {
 func eventOf(e tree.Event) Event {
 	out := Event{
 		Kind: EventKind(e.Kind), Of: picture.Kind(e.Of.Kind.String()), Task: e.Task, Named: tree.IsNamed(e.Of),
-		Daemon: e.Of.IsDismissible(), ID: idOf(e.Of), Owner: idOf(e.Of.Owner.Task), Ctx: e.Of,
+		Daemon: isEndless(e.Of), ID: idOf(e.Of), Owner: idOf(e.Of.Owner.Task), Ctx: e.Of,
 		Queued: e.Queued, Duration: e.Took, Joined: e.Joined, Err: e.Err, Cause: e.Cause, Echo: e.Echo, PC: e.PC,
 	}
 	if out.Kind == EventWaited {
@@ -87,6 +87,14 @@ func eventOf(e tree.Event) Event {
 		out.On = e.On
 	}
 	return out
+}
+
+// isEndless reports whether nobody waits for t to end by itself.
+func isEndless(t *tree.Task) bool {
+	if t.Kind == tree.KindRun {
+		t = t.Owner.Task
+	}
+	return t.IsDismissible()
 }
 
 // observerOf returns o as the tree calls it.

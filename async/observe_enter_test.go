@@ -213,6 +213,8 @@ func TestEventsSayWhatATaskIs(t *testing.T) {
 		_ = async.Scope(ctx, func(ctx context.Context) error {
 			async.Go(ctx, func(context.Context) error { return nil }, async.Daemon())
 			time.Sleep(time.Second)
+			async.Go(ctx, func(context.Context) error { return nil }, async.Daemon(), async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)}))
+			time.Sleep(time.Second)
 			async.Start(ctx, func(context.Context) error { return nil }, async.Name("named"))
 			time.Sleep(time.Second)
 			return async.Scope(ctx, func(context.Context) error { return nil })
@@ -224,7 +226,7 @@ func TestEventsSayWhatATaskIs(t *testing.T) {
 			}
 		})))
 		require.Equal(t, []string{
-			fmt.Sprint(picture.KindGo, false, true), fmt.Sprint(picture.KindFuture, true, false), fmt.Sprint(picture.KindScope, false, false),
+			fmt.Sprint(picture.KindGo, false, true), fmt.Sprint(picture.KindRun, false, true), fmt.Sprint(picture.KindFuture, true, false), fmt.Sprint(picture.KindScope, false, false),
 		}, told)
 	})
 }

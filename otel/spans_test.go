@@ -130,7 +130,7 @@ func TestParents(t *testing.T) {
 }
 
 // A task without an end has no span, and a task that it starts begins a trace with a link to where it was started. Each run of a
-// task with Restart has one.
+// task with Restart has one, unless that has no end.
 func TestNoSpanForWhatHasNoEnd(t *testing.T) {
 	observed(t, func(ctx context.Context, b *backend) {
 		inside := func(name string) func(ctx context.Context) error {
@@ -142,6 +142,8 @@ func TestNoSpanForWhatHasNoEnd(t *testing.T) {
 		failed := false
 		_ = async.Scope(ctx, func(ctx context.Context) error {
 			async.Go(ctx, inside("daemon"), async.Daemon(), async.Name("daemon"))
+			again := async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)})
+			async.Go(ctx, inside("run of a daemon"), async.Daemon(), async.Name("restarted daemon"), again)
 			group := async.NewGroup(ctx, async.Name("group"))
 			_ = inside("group")(group.Context())
 			async.Go(ctx, func(context.Context) error {
@@ -150,20 +152,21 @@ func TestNoSpanForWhatHasNoEnd(t *testing.T) {
 					return errPlanted
 				}
 				return nil
-			}, async.Name("restarted"), async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)}))
+			}, async.Name("restarted"), again)
 			time.Sleep(time.Minute)
 			return group.Stop(ctx, nil)
 		}, async.Name("outer"))
 		outer := b.span("outer").SpanContext()
-		for _, name := range []string{"in daemon", "in group", "restarted"} {
+		for _, name := range []string{"in daemon", "in run of a daemon", "in group", "restarted"} {
 			s := b.span(name)
 			require.NotEqual(t, outer.TraceID(), s.SpanContext().TraceID(), name)
 			require.False(t, s.Parent().IsValid(), name)
 			require.Equal(t, outer, s.Links()[0].SpanContext, name)
 		}
-		require.False(t, b.has("daemon"))
-		require.False(t, b.has("group"))
-		require.Len(t, b.spans.Ended(), 5)
+		for _, name := range []string{"daemon", "restarted daemon", "group"} {
+			require.False(t, b.has(name), name)
+		}
+		require.Len(t, b.spans.Ended(), 6)
 		require.Equal(t, map[string]int64{"restarted": 1}, ints(b.metrics()["ambit.task.restarts"], "ambit.task.name"))
 	})
 }

@@ -126,11 +126,12 @@ func (p *Parser) jobField(d *Draft, f tree.Field) {
 }
 
 // takeDefaults reads the keywords of default, or of the top of the file, that the
-// job has not.
+// job has not. One that starts a pipeline takes those alone which it may have.
 func (p *Parser) takeDefaults(d *Draft, job *tree.Node) {
 	for _, key := range namesInDefault {
 		value := p.defaults[key]
-		if _, ignored := p.ignored(key); ignored {
+		_, ignored := p.ignored(key)
+		if ignored || d.triggers && !slices.Contains(besideTrigger, key) {
 			continue
 		}
 		if value != nil && !job.Has(key) && d.inherit.defaults(key) {
@@ -141,9 +142,7 @@ func (p *Parser) takeDefaults(d *Draft, job *tree.Node) {
 
 // checkJob looks at what keywords mean together.
 func (p *Parser) checkJob(d *Draft, job *tree.Node) {
-	if d.triggers && len(d.Script) == 0 { // nothing of it is for a shell
-		d.Before, d.After, d.Services, d.Caches = nil, nil, nil, nil
-		d.Image, d.ImageServices = nil, nil
+	if d.triggers && len(d.Script) == 0 {
 		d.Script = []string{d.Trigger.script()}
 	} else if !job.Has("script") && !d.scriptSeen && !p.Broken[d.Key] {
 		p.Errorf(d.At, "the job %s has no script: give it one, or put a dot before its name if it is only for others to extend", words.Quote(d.Key))
@@ -170,15 +169,9 @@ func (p *Parser) checkTogether(d *Draft, job *tree.Node) {
 	if d.HasRules && (d.Only != nil || d.Except != nil) {
 		p.Errorf(job.KeyAt("rules"), "rules cannot be used together with only or except: keep the rules")
 	}
-	if d.triggers && job.Has("script") {
-		p.Errorf(job.KeyAt("trigger"), "trigger cannot be used together with script: a job does one or the other")
-	}
-	for _, key := range outsideDefault {
-		if d.triggers && job.Field(key).Kind != tree.Null {
-			p.Errorf(job.KeyAt(key), "%s cannot be used together with trigger: nothing of the job is run but its pipeline", key)
-		}
-	}
 	switch {
+	case d.triggers:
+		p.checkTrigger(d, job)
 	case d.HasRules && (delayed || job.Has("start_in")):
 		p.Errorf(job.KeyAt("rules"), "rules cannot be used together with start_in: put when: delayed and start_in into a rule")
 	case delayed && !job.Has("start_in"):

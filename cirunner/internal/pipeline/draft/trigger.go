@@ -1,6 +1,9 @@
 package draft
 
 import (
+	"slices"
+
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline/tree"
 )
 
@@ -20,6 +23,35 @@ type Trigger struct {
 type Made struct {
 	Job, Path string
 	At        tree.Mark
+}
+
+// besideTrigger are the keywords of a job that starts a pipeline, as in GitLab. The others are for a script.
+var besideTrigger = []string{
+	"trigger", "stage", "needs", "variables", "inherit", "rules", "only", "except", "when", "allow_failure", "parallel",
+	"resource_group", "interruptible", "environment", "manual_confirmation",
+}
+
+// checkTrigger reports keywords that cannot stand beside trigger.
+func (p *Parser) checkTrigger(d *Draft, job *tree.Node) {
+	for _, f := range job.Fields {
+		switch {
+		case f.Value.Kind == tree.Null || !isOfJobs(f.Key) || slices.Contains(besideTrigger, f.Key):
+		case f.Key == "script":
+			p.Errorf(job.KeyAt("trigger"), "trigger cannot be used together with script: a job does one or the other")
+		default:
+			p.Errorf(f.At, "%s cannot be used together with trigger: nothing of the job is run but its pipeline", f.Key)
+		}
+	}
+	if d.When == pipeline.Delayed {
+		p.Errorf(job.KeyAt("when"), "when: delayed cannot be used together with trigger: put it into a rule")
+	}
+}
+
+// isOfJobs reports whether a keyword is one of jobs, and not an error by itself.
+func isOfJobs(key string) bool {
+	_, read := JobKeywords[key]
+	_, ignored := IgnoredInJobs[key]
+	return read || ignored
 }
 
 const noPipeline = "no pipeline of another project is started, and the job does nothing: run cirunner there"

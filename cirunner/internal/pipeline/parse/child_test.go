@@ -116,7 +116,8 @@ func TestNeedsOfPartsOfThePipelineAround(t *testing.T) {
 
 // A job that starts a pipeline has no shell, and no container.
 func TestKeywordsThatAreNotForATrigger(t *testing.T) {
-	for _, keyword := range []string{"before_script: [x]", "after_script: x", "image: a", "services: [a]", "cache: {paths: [a]}"} {
+	for _, keyword := range []string{"before_script: [x]", "after_script: x", "image: a", "services: [a]", "cache: {paths: [a]}",
+		"retry: 1", "artifacts: {paths: [a]}", "tags: [a]", "timeout: 1h", "hooks: {pre_get_sources_script: x}", "id_tokens: {A: {aud: x}}", "secrets: {A: {vault: x}}"} {
 		for _, trigger := range []string{"g/p", "{include: c.yml}"} {
 			o := optionsOf("main")
 			o.Dir = directory(t, map[string]string{"c.yml": "j: {script: x}"})
@@ -125,6 +126,29 @@ func TestKeywordsThatAreNotForATrigger(t *testing.T) {
 			_, err = o.Parse("f.yml", []byte("default: {"+keyword+"}\ndown: {trigger: "+trigger+"}"))
 			require.NoError(t, err, "it does not take that of default")
 		}
+	}
+}
+
+// The same of keywords that default has not, and what does not go with trigger in other ways.
+func TestKeywordsOfOneJobThatAreNotForATrigger(t *testing.T) {
+	for keyword, want := range map[string]string{
+		"coverage: /x/":                       "coverage cannot be used together with trigger",
+		"dependencies: []":                    "dependencies cannot be used together with trigger",
+		"release: {tag_name: a}":              "release cannot be used together with trigger",
+		"cirunner: {silence: 1m}":             "cirunner cannot be used together with trigger",
+		"script: x":                           "trigger cannot be used together with script",
+		"when: delayed, start_in: 1 minute":   "when: delayed cannot be used together with trigger",
+		"rules: [{if: $A}], only: [branches]": "rules cannot be used together with only",
+	} {
+		_, err := optionsOf("main").Parse("f.yml", []byte("down: {trigger: g/p, "+keyword+"}"))
+		require.ErrorContains(t, err, want)
+	}
+	for _, keyword := range []string{
+		"stage: test", "needs: [j]", "variables: {A: b}", "inherit: {default: false}", "rules: [{when: always}]", "only: [branches]", "when: manual",
+		"allow_failure: true", "parallel: 2", "resource_group: a", "interruptible: true", "environment: a", "manual_confirmation: sure?", "retry: null",
+	} {
+		_, err := optionsOf("main").Parse("f.yml", []byte("j: {script: x}\ndown: {trigger: g/p, "+keyword+"}"))
+		require.NoError(t, err, keyword)
 	}
 }
 

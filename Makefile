@@ -64,7 +64,7 @@ help:
 	@echo 'make benchstat    the benchmarks of async, scheduler and jobqueue, summed up: COUNT=10 BENCH=.'
 	@echo 'make budgets  the budgets of async, scheduler and jobqueue; BASE=commit: beside an older ambit; INSTRUCTIONS=1: counted; PROFILE=file; ONLY="B1|B7"'
 	@echo 'make lockbudgets  locks beside other libraries on servers of its own: ONLY="TestContended|TestHandOff"'
-	@echo 'make kvbudgets    kvqueue beside the queue recipes, on an etcd of its own: ONLY="TestOrder|TestEnqueue|TestDepth|TestKilled"'
+	@echo 'make kvbudgets    kvqueue beside the queue recipes, on an etcd of its own: ONLY="TestOrder|TestEnqueue|TestDepth|TestKilled|TestSQLite"'
 	@echo 'make taskbudgets  taskqueue beside asynq and river, on servers of its own: ONLY="T1|T2" ROUNDS=5'
 	@echo 'make cover    coverage of each package and module; profiles in out/'
 	@echo 'make house    how the files of async hang together, how large they are, and what a failure executes'

@@ -200,7 +200,7 @@ counts:
 	@$(if $(filter .,$(MODULES)),tools/counted.sh ./async ./scheduler ./jobqueue)
 	$(if $(filter ./locks,$(MODULES)),@go -C locks test -vet=off -run '$(LOCKS_COUNTS)' ./dynamostore ./etcdstore ./mysqlstore ./pgstore ./redisstore ./sqlitestore)
 
-fuzzshort: FUZZTIME := $(or $(FUZZTIME),5s)
+fuzzshort: FUZZTIME := $(or $(FUZZTIME),2s)
 fuzz: FUZZTIME := $(or $(FUZZTIME),1m)
 fuzzshort fuzz:
 	$(call tested,fuzz $(FUZZTIME) each,"$(CURDIR)/tools/fuzz.sh" $(FUZZTIME))

@@ -198,7 +198,7 @@ LOCKS_COUNTS := ^Test(DecidesAsTheBookDoes|Load|Store|StoreOnPoolOfUser|TheSuite
 counts:
 	$(call step,go test: the full counts that the race detector is too slow for)
 	@$(if $(filter .,$(MODULES)),tools/counted.sh ./async ./scheduler ./jobqueue)
-	$(if $(filter ./locks,$(MODULES)),@go -C locks test -vet=off -run '$(LOCKS_COUNTS)' ./dynamostore ./etcdstore ./mysqlstore ./pgstore ./redisstore ./sqlitestore)
+	$(if $(filter ./locks,$(MODULES)),@LOCKS_PROGRAMS=$${LOCKS_PROGRAMS:-12} go -C locks test -vet=off -run '$(LOCKS_COUNTS)' ./dynamostore ./etcdstore ./mysqlstore ./pgstore ./redisstore ./sqlitestore)
 
 fuzzshort: FUZZTIME := $(or $(FUZZTIME),2s)
 fuzz: FUZZTIME := $(or $(FUZZTIME),1m)
@@ -215,7 +215,7 @@ soak:
 	@SOAK=$(FUZZTIME) go test -race -run TestSoak -timeout 0 -v ./scheduler
 
 explore: EXPLORE_TIME := $(or $(EXPLORE_TIME),5m)
-exploreshort: EXPLORE_TIME := 25s
+exploreshort: EXPLORE_TIME := 15s
 explore exploreshort:
 	$(call step,interleavings of async and scheduler: $(EXPLORE_TIME) each)
 	@EXPLORE_TIME=$(EXPLORE_TIME) go test -tags explore -vet=off -count=1 -run '^TestExplore' -timeout 0 -v ./async ./scheduler

@@ -64,7 +64,7 @@ help:
 	@echo 'make benchstat    the benchmarks of async, scheduler and jobqueue, summed up: COUNT=10 BENCH=.'
 	@echo 'make budgets  the budgets of async, scheduler and jobqueue; BASE=commit: beside an older ambit; INSTRUCTIONS=1: counted; PROFILE=file; ONLY="B1|B7"'
 	@echo 'make lockbudgets  locks beside other libraries on servers of its own: ONLY="TestContended|TestHandOff"'
-	@echo 'make kvbudgets    kvqueue beside the queue recipes, on an etcd of its own: ONLY="TestOrder|TestEnqueue|TestDepth|TestKilled"'
+	@echo 'make kvbudgets    kvqueue beside the queue recipes, on an etcd of its own: ONLY="TestOrder|TestEnqueue|TestDepth|TestKilled|TestSQLite"'
 	@echo 'make taskbudgets  taskqueue beside asynq and river, on servers of its own: ONLY="T1|T2" ROUNDS=5'
 	@echo 'make cover    coverage of each package and module; profiles in out/'
 	@echo 'make house    how the files of async hang together, how large they are, and what a failure executes'
@@ -198,9 +198,9 @@ LOCKS_COUNTS := ^Test(DecidesAsTheBookDoes|Load|Store|StoreOnPoolOfUser|TheSuite
 counts:
 	$(call step,go test: the full counts that the race detector is too slow for)
 	@$(if $(filter .,$(MODULES)),tools/counted.sh ./async ./scheduler ./jobqueue)
-	$(if $(filter ./locks,$(MODULES)),@go -C locks test -vet=off -run '$(LOCKS_COUNTS)' ./dynamostore ./etcdstore ./mysqlstore ./pgstore ./redisstore ./sqlitestore)
+	$(if $(filter ./locks,$(MODULES)),@LOCKS_PROGRAMS=$${LOCKS_PROGRAMS:-12} go -C locks test -vet=off -run '$(LOCKS_COUNTS)' ./dynamostore ./etcdstore ./mysqlstore ./pgstore ./redisstore ./sqlitestore)
 
-fuzzshort: FUZZTIME := $(or $(FUZZTIME),5s)
+fuzzshort: FUZZTIME := $(or $(FUZZTIME),2s)
 fuzz: FUZZTIME := $(or $(FUZZTIME),1m)
 fuzzshort fuzz:
 	$(call tested,fuzz $(FUZZTIME) each,"$(CURDIR)/tools/fuzz.sh" $(FUZZTIME))
@@ -215,7 +215,7 @@ soak:
 	@SOAK=$(FUZZTIME) go test -race -run TestSoak -timeout 0 -v ./scheduler
 
 explore: EXPLORE_TIME := $(or $(EXPLORE_TIME),5m)
-exploreshort: EXPLORE_TIME := 25s
+exploreshort: EXPLORE_TIME := 15s
 explore exploreshort:
 	$(call step,interleavings of async and scheduler: $(EXPLORE_TIME) each)
 	@EXPLORE_TIME=$(EXPLORE_TIME) go test -tags explore -vet=off -count=1 -run '^TestExplore' -timeout 0 -v ./async ./scheduler

@@ -205,13 +205,17 @@ func TestNoItemComesForACallerThatIsDone(t *testing.T) {
 	}
 }
 
-// The one that assigns stands still: each of the others claims for itself, after a while and in turn.
+// The one that assigns stands still: each of the others claims for itself, after a while and in turn: they do not send at one
+// instant what spoils each other's transactions, which take a while here.
 func TestWhoStandsStillDoesNotStopTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)
-		nets := []*cut{newCut(kv), newCut(kv)}
-		_, second := twoMembers(t, nets...)
-		third := open(t, kv, "q")
+		nets := []*cut{newCut(kv), newCut(kv), newCut(kv)}
+		_, second := twoMembers(t, nets[:2]...)
+		third := open(t, nets[2], "q")
+		for _, net := range nets[1:] {
+			net.intercept(func([]kvqueue.Guard, []kvqueue.Write) error { time.Sleep(5 * time.Millisecond); return nil })
+		}
 		nets[0].off()
 		defer nets[0].on()
 		ctx, stop := context.WithCancel(t.Context())
@@ -230,7 +234,7 @@ func TestWhoStandsStillDoesNotStopTheOthers(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		assert.Less(t, time.Since(begin), items*150*time.Millisecond)
-		assert.LessOrEqual(t, second.Stats().Conflicts+third.Stats().Conflicts, int64(2))
+		assert.LessOrEqual(t, second.Stats().Conflicts+third.Stats().Conflicts, int64(items/5))
 		stop()
 		all.Wait()
 	})

@@ -48,6 +48,7 @@ var (
 	}
 	kvTests = map[string]string{
 		"K1": "TestTable|TestOrder", "K2": "TestEnqueue", "K3": "TestDepth", "K4": "TestOrder|TestOneProcess", "K5": "TestOrder", "K6": "TestKilled", "K7": "TestManyProcesses",
+		"K8": "TestSQLite",
 	}
 )
 

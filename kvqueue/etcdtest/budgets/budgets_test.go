@@ -25,6 +25,12 @@ func TestMain(m *testing.M) {
 		holdItem(endpoint)
 		return
 	}
+	if path := os.Getenv(consumes); path != "" {
+		if err := consumeFile(path); err != nil {
+			panic(err)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 

@@ -129,8 +129,15 @@ fmt:
 	@diff=$$(gofmt -d .) && [ -z "$$diff" ] || \
 		{ printf '%s\n' "$$diff"; echo 'make: gofmt failed: run gofmt -w .' >&2; exit 1; }
 
+# Without it the first command that somebody runs in a clone changes go.work.sum. It looks at copies.
+workspace := $(OUT)/workspace
 tidied:
 	$(call each,go mod tidy -diff,go mod tidy -diff)
+	$(call step,go.work.sum has what go list -m all looks for)
+	@rm -rf "$(workspace)" && mkdir -p "$(workspace)" && cp go.work go.work.sum "$(workspace)" && \
+	for m in $(MODULES); do go work edit -dropuse "$$m" -use "$(CURDIR)/$$m" "$(workspace)/go.work" || exit 1; done; \
+	GOWORK="$(workspace)/go.work" go list -m all >/dev/null && cmp -s go.work.sum "$(workspace)/go.work.sum" || \
+	{ diff go.work.sum "$(workspace)/go.work.sum"; echo 'make: go.work.sum lacks these lines: run go list -m all and commit it' >&2; exit 1; }
 
 deps:
 	$(call step,root dependencies)

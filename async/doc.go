@@ -53,7 +53,7 @@
 // that returns a [Future] make a root task, which nobody joins. An Await of it that
 // expires or is cancelled tells it to stop and returns; the task runs on for as
 // long as it takes. So do the losers of a choice and the items of a ForkJoin.
-// [Shutdown], at the end of main, waits for them. [Scope], [Shield], [ForEach],
+// [Shutdown], at the end of main, waits for them. [Scope], [Shield], [Retry], [ForEach],
 // [Map] and [AsCompleted] join all that they start, whatever ctx they are given.
 //
 // # Choosing

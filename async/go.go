@@ -19,7 +19,8 @@ import (
 // The context of task is a child of ctx: it is cancelled with the cause of ctx, and
 // with [ErrScopeEnded] when the task has settled. Under [context.WithoutCancel] it is
 // not cancelled with the scope. On a scope that is cancelled but has not ended the
-// task still runs, with a context that is done.
+// task still runs, with a context that is done, unless it has to queue for a slot of a
+// [Limit].
 //
 // An error of task, [ErrGoexit] included, fails the scope, which is cancelled with
 // that error; see [OnFailure]. A panic cancels the scope at once, and [Scope] raises

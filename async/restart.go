@@ -43,7 +43,8 @@ type RestartPolicy struct {
 // Goexit, which ends the goroutine, the executor is given the task anew; one that
 // refuses ends the task with a [*RejectedError].
 //
-// The fifth failure within a minute ends the task; see [RestartPolicy]. A failure of
+// The fifth failure within a minute ends the task; see [RestartPolicy]: failures count in a
+// window, so for a call that is made n times at most there is [Retry]. A failure of
 // [Final] is not retried, and neither is any once the task itself was told to stop, by
 // its ctx, its scope, [Future.Cancel], an expired Await, [Timeout] or otherwise. A
 // stop by somebody else's ctx is a failure as any other.

@@ -51,13 +51,8 @@ func ExampleBatch_Add() {
 	flush := func(ctx context.Context, rows []int) error {
 		for len(rows) > 0 {
 			piece := rows[:min(2, len(rows))]
-			probe := func(ctx context.Context) (struct{}, bool, error) {
-				if err := send(ctx, piece); err != nil {
-					return struct{}{}, false, async.Again(err)
-				}
-				return struct{}{}, true, nil
-			}
-			if _, err := async.Poll(ctx, async.Backoff(time.Millisecond, time.Second), probe, async.Attempts(5)).Await(ctx, 0); err != nil {
+			again := func(ctx context.Context) (struct{}, error) { return struct{}{}, send(ctx, piece) }
+			if _, err := async.Retry(ctx, async.Backoff(time.Millisecond, time.Second), again, async.Attempts(5)); err != nil {
 				return err
 			}
 			rows = rows[len(piece):]

@@ -15,6 +15,7 @@ type LineWriter struct {
 	f    func(line string)
 	line []byte // what has come of a line that has not ended, at most LongestLine
 	cut  int    // how many bytes of it are not kept
+	last byte   // of it, kept or not
 }
 
 // Lines returns a writer that calls f for each line that is written to it.
@@ -67,16 +68,23 @@ func (w *LineWriter) add(part []byte) {
 	kept := min(len(part), LongestLine-len(w.line))
 	w.line = append(w.line, part[:kept]...)
 	w.cut += len(part) - kept
+	if len(part) > 0 {
+		w.last = part[len(part)-1]
+	}
 }
 
 // give calls the function with the line, and begins the next.
 func (w *LineWriter) give() {
 	line := string(w.line)
+	switch {
+	case w.cut == 0:
+		line = strings.TrimSuffix(line, "\r")
+	case w.last == '\r':
+		w.cut-- // of the end, not of the line
+	}
 	if w.cut > 0 {
 		whole := wholeRunes(line)
 		line = fmt.Sprintf("%s... (%d bytes cut)", whole, w.cut+len(line)-len(whole))
-	} else {
-		line = strings.TrimSuffix(line, "\r")
 	}
 	w.line, w.cut = w.line[:0], 0
 	w.f(line)

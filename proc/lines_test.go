@@ -47,6 +47,9 @@ func TestALineBeyondTheBoundIsCutAndSaysSo(t *testing.T) {
 		{long, long},
 		{long + "y", long + "... (1 bytes cut)"},
 		{long + strings.Repeat("y", 1_000_000), long + "... (1000000 bytes cut)"},
+		{long + "\r", long}, // of its end nothing counts
+		{long[1:] + "\r\r", long[1:] + "\r"},
+		{long + "y\r", long + "... (1 bytes cut)"},
 		{long[1:] + "é!", long[1:] + "... (3 bytes cut)"}, // the bound is in the middle of é
 	} {
 		for _, size := range []int{1000, 32 << 10, 2_000_000} {

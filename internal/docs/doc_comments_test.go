@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -45,6 +46,42 @@ func TestEachFunctionIsDocumentedByACall(t *testing.T) {
 	}
 	require.Greater(t, functions, 100, "the functions are not found")
 	require.Len(t, undocumented, excused, "an excuse for a function that there is not")
+}
+
+// TestEachPackageHasAWholeExample looks for an example of each public package: a program that puts several of its functions together.
+func TestEachPackageHasAWholeExample(t *testing.T) {
+	for _, dir := range documented {
+		examples := readPackage(t, filepath.Join("..", "..", dir)).Examples
+		whole := slices.ContainsFunc(examples, func(e *doc.Example) bool { return e.Suffix == "" })
+		assert.True(t, whole, "package %s has no func Example()", dir)
+	}
+}
+
+var qualified = regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*)`)
+
+// TestTheDocsOfPackagesNameWhatThereIs looks at the code in the comments of packages, most of which is no whole function.
+func TestTheDocsOfPackagesNameWhatThereIs(t *testing.T) {
+	known, looked := map[string][]string{}, 0
+	var all []*doc.Package
+	for _, dir := range documented {
+		p := readPackage(t, filepath.Join("..", "..", dir))
+		all, known[p.Name] = append(all, p), names(p)
+	}
+	for _, p := range all {
+		for _, block := range p.Parser().Parse(p.Doc).Content {
+			code, ok := block.(*comment.Code)
+			if !ok {
+				continue
+			}
+			for _, m := range qualified.FindAllStringSubmatch(code.Text, -1) {
+				if names, ours := known[m[1]]; ours {
+					looked++
+					assert.Contains(t, names, m[2], "the comment of package %s", p.Name)
+				}
+			}
+		}
+	}
+	require.Greater(t, looked, 20)
 }
 
 // TestABadDocCommentIsFound shows that the check can fail, one fault a function.

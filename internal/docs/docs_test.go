@@ -48,6 +48,32 @@ func TestABrokenProgramIsFound(t *testing.T) {
 	require.NotContains(t, out, "good.md-1")
 }
 
+// TestTheCompilerSaysWhatAdoptingShows compiles the mistakes at the end of docs/adopting.md that the compiler finds.
+func TestTheCompilerSaysWhatAdoptingShows(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "adopting.md"))
+	require.NoError(t, err)
+	const frame = "package main\n\nimport (\n\t\"context\"\n\n\t\"github.com/ambit-go/ambit/async\"\n)\n\n" +
+		"func f(context.Context) error { return nil }\n\nfunc g(context.Context, int) error { return nil }\n\nfunc main() {\n\tctx := context.Background()\n\t%s\n}\n"
+	words, programs := map[string]string{}, map[string][]byte{}
+	for name, c := range map[string]struct{ call, words string }{
+		"limit":   {"async.Go(ctx, f, async.Limit(2))", "async.ScopeForkOption does not implement async.TaskOption"},
+		"daemon":  {"_ = async.Scope(ctx, f, async.Daemon())", "does not implement async.ScopeOption"},
+		"execute": {"async.Execute(ctx, f)", "does not match func(ctx context.Context) (T, error)"},
+		"retry":   {"_, _ = async.Retry(ctx, async.Every(1), f)", "does not match func(ctx context.Context) (T, error)"},
+		"foreach": {"_ = async.ForEach(ctx, []int{1}, g)", "does not match iter.Seq[A]"},
+	} {
+		require.Contains(t, string(page), "`"+c.words+"`")
+		words[name], programs[name] = c.words, fmt.Appendf(nil, frame, c.call)
+	}
+	out, err := compile(t, programs)
+	require.Error(t, err)
+	for name := range programs {
+		_, said, _ := strings.Cut(out, "program/"+name+"\n")
+		said, _, _ = strings.Cut(said, "\n#")
+		require.Contains(t, said, words[name], name)
+	}
+}
+
 // compile compiles programs by their names, beside each other, and returns what the compiler says.
 func compile(t *testing.T, programs map[string][]byte) (string, error) {
 	top, err := filepath.Abs("../..")

@@ -46,6 +46,39 @@ func TestPagesShowTheTestedCode(t *testing.T) {
 	}
 }
 
+// TestFragmentsStandInTestedCode compares the Go code of pages that is part of a function with the tests that run it.
+func TestFragmentsStandInTestedCode(t *testing.T) {
+	for name, tests := range map[string][]string{
+		"docs/observability.md": {"observability/observability_test.go", "../../otel/guide_test.go"},
+	} {
+		page, err := os.ReadFile(filepath.Join("..", "..", name))
+		require.NoError(t, err)
+		var code []string
+		for _, file := range tests {
+			text, err := os.ReadFile(filepath.FromSlash(file))
+			require.NoError(t, err)
+			code = append(code, string(text))
+		}
+		blocks := goBlock.FindAllSubmatch(page, -1)
+		require.NotEmpty(t, blocks, name)
+		for _, m := range blocks {
+			require.True(t, runs(code, string(m[1])), "%s shows code that no test runs:\n%s", name, m[1])
+		}
+	}
+}
+
+// runs reports whether lines follow each other in a function of one of files.
+func runs(files []string, lines string) bool {
+	for _, text := range files {
+		for _, indent := range []string{"\t", "\t\t"} {
+			if strings.Contains(text, "\n"+indent+strings.ReplaceAll(strings.TrimSuffix(lines, "\n"), "\n", "\n"+indent)+"\n") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // sources returns the text of the Go files in dirs.
 func sources(t *testing.T, dirs ...string) (files, tests []string) {
 	for _, dir := range dirs {

@@ -14,13 +14,8 @@ import (
 // sent in five attempts fails the scope.
 func LogLines(ctx context.Context, send func(ctx context.Context, lines []string) error) *batch.Batch[string] {
 	return batch.New(ctx, func(ctx context.Context, lines []string) error {
-		_, err := async.Poll(ctx, async.Backoff(100*time.Millisecond, 2*time.Second),
-			func(ctx context.Context) (struct{}, bool, error) {
-				if err := send(ctx, lines); err != nil {
-					return struct{}{}, false, async.Again(err)
-				}
-				return struct{}{}, true, nil
-			}, async.Attempts(5)).Await(ctx, 0)
+		_, err := async.Retry(ctx, async.Backoff(100*time.Millisecond, 2*time.Second),
+			func(ctx context.Context) (struct{}, error) { return struct{}{}, send(ctx, lines) }, async.Attempts(5))
 		return err
 	},
 		batch.Size(1<<20, func(line string) int { return len(line) }),

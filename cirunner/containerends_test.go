@@ -19,7 +19,7 @@ func TestTheThirdSignalLeavesAContainerToTheNextRun(t *testing.T) {
 		p := newProject(t, "a: {image: "+e.image+", script: [\"trap '' TERM; echo up; while :; do sleep 0.1; done\"], cirunner: {grace: 1h}}\n")
 		hang, asked := filepath.Join(p.dir, "hang"), filepath.Join(p.dir, "asked")
 		slow := filepath.Join(t.TempDir(), "slow") // the client, but for what would end the container
-		require.NoError(t, os.WriteFile(slow, []byte("#!/bin/bash\ncase \" $* \" in *' KILL '*|*-KILL*|*' rm '*) [ ! -e "+hang+" ] || touch "+asked+"; while [ -e "+hang+" ]; do sleep 0.05; done;; esac\nexec \"$@\"\n"), 0o755))
+		program(t, slow, "case \" $* \" in *' KILL '*|*-KILL*|*' rm '*) [ ! -e "+hang+" ] || touch "+asked+"; while [ -e "+hang+" ]; do sleep 0.05; done;; esac\nexec \"$@\"\n")
 		client := e.client
 		e.client = slow + " " + client
 		p.write("hang", "")
@@ -48,6 +48,7 @@ func TestADrainInAContainer(t *testing.T) {
 		run := e.start(p)
 		run.WaitFor("[a] up")
 		run.Signal(syscall.SIGQUIT)
+		run.WaitFor("[b] == canceled")
 		p.write(".cirunner/1/jobs/001-a/go", "")
 		assert.Equal(t, 131, run.Wait(), run.Stderr())
 		assert.Contains(t, run.Stdout(), "[a] over\n")

@@ -141,7 +141,7 @@ func TestTheEngineOfAPipelineThatIsMadeHangs(t *testing.T) {
 		"down: {trigger: {include: [{artifact: c.yml, job: gen}]}}\n")
 	dir := t.TempDir()
 	client := filepath.Join(dir, "client")
-	require.NoError(t, os.WriteFile(client, []byte("#!/bin/bash\ntouch "+dir+"/asked\nexec sleep 1000\n"), 0o755))
+	program(t, client, "touch "+dir+"/asked\nexec sleep 1000\n")
 	run := p.start("-engine", client)
 	until(t, "the engine is looked for", func() bool { _, err := os.Stat(dir + "/asked"); return err == nil })
 	run.Signal(syscall.SIGINT)

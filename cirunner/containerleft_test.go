@@ -19,8 +19,8 @@ func (e *engineUnderTest) failing(t *testing.T, pattern string) (down string) {
 	dir := t.TempDir()
 	down = filepath.Join(dir, "down")
 	client := filepath.Join(dir, "client")
-	text := "#!/bin/bash\nif [ -e " + down + " ]; then case \" $* \" in " + pattern + ") echo it is down >&2; exit 1;; esac; fi\nexec \"$@\"\n"
-	require.NoError(t, os.WriteFile(client, []byte(text), 0o755))
+	text := "if [ -e " + down + " ]; then case \" $* \" in " + pattern + ") echo it is down >&2; exit 1;; esac; fi\nexec \"$@\"\n"
+	program(t, client, text)
 	e.client = client + " " + e.client
 	return down
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/cirunner/internal/scripttest"
 )
 
 // outcomes returns the states of all jobs, as the table has them.
@@ -37,17 +38,6 @@ func columns(header string) (stage, state, attempts int) {
 	return at("STAGE"), at("STATE"), at("ATTEMPTS")
 }
 
-// freePort returns a port that nobody listens on.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	return port
-}
-
 func TestTheDemo(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("demo.yml")
@@ -55,8 +45,8 @@ func TestTheDemo(t *testing.T) {
 	require.Contains(t, string(data), `WEB_PORT: "18123"`)
 	// With the limits of a machine that has other things to do: what is to be seen in
 	// two seconds there may take longer here.
-	p := newProject(t, strings.NewReplacer("18123", freePort(t), "timeout: 2 seconds", "timeout: 10 seconds",
-		"timeout: 1 minute", "timeout: 10 minutes", "10 seconds}", "5 minutes}", "silence: 30 seconds", "silence: 5 minutes").Replace(string(data)))
+	p := newProject(t, strings.NewReplacer("18123", scripttest.FreePort(t), "timeout: 2 seconds", "timeout: 10 seconds",
+		"timeout: 1 minute", "timeout: 10 minutes", "10 seconds}", "5 minutes}", "silence: 30 seconds", "silence: 5 minutes", "grace: 1 second", "grace: 5 seconds").Replace(string(data)))
 	run := p.start("-j", "8", "-manual", "publish")
 	require.Equal(t, 0, run.Wait(), "%s%s", run.Stdout(), run.Stderr())
 	out := run.Stdout()

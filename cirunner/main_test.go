@@ -8,7 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -42,6 +44,15 @@ func (p *project) write(name, text string) {
 	require.NoError(p.t, os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644))
 }
 
+// program writes a script that others start. No process of this one is being started meanwhile: it would have the file open
+// for writing until it has become its program, and the script could not be started as long as that.
+func program(t *testing.T, path, script string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/bash\n"+script), 0o755))
+}
+
 func (p *project) read(name string) string {
 	p.t.Helper()
 	data, err := os.ReadFile(filepath.Join(p.dir, name))
@@ -53,6 +64,14 @@ func (p *project) read(name string) string {
 func (p *project) start(args ...string) *clitest.Process {
 	p.t.Helper()
 	return clitest.Start(p.t, p.in, "cirunner", append(args, "ci.yml")...)
+}
+
+// waitForAll waits until lines with these texts were printed, in any order.
+func waitForAll(run *clitest.Process, texts ...string) {
+	for len(texts) > 0 {
+		line := run.WaitFor("")
+		texts = slices.DeleteFunc(texts, func(text string) bool { return strings.Contains(line, text) })
+	}
 }
 
 // in has a command run in the project.

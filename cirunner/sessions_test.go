@@ -52,7 +52,7 @@ works:
 `)
 			run := p.start()
 			if len(tc.signals) > 0 {
-				run.WaitFor("ready")
+				run.WaitFor("] ready")
 			}
 			for _, sig := range tc.signals {
 				run.Signal(sig)

@@ -62,8 +62,8 @@ func (e *engineUnderTest) holding(t *testing.T, pattern string) (reached, releas
 	t.Helper()
 	dir := t.TempDir()
 	client := filepath.Join(dir, "client")
-	text := "#!/bin/bash\ncase \" $* \" in " + pattern + ") touch " + dir + "/asked; until [ -e " + dir + "/go ]; do sleep 0.02; done;; esac\nexec \"$@\"\n"
-	require.NoError(t, os.WriteFile(client, []byte(text), 0o755))
+	text := "case \" $* \" in " + pattern + ") touch " + dir + "/asked; until [ -e " + dir + "/go ]; do sleep 0.02; done;; esac\nexec \"$@\"\n"
+	program(t, client, text)
 	e.client = client + " " + e.client
 	reached = func() {
 		until(t, "the command "+pattern, func() bool { _, err := os.Stat(dir + "/asked"); return err == nil })

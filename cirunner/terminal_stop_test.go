@@ -19,7 +19,8 @@ func TestTheTreeWhileTheRunIsStopped(t *testing.T) {
 fails: {script: [exit 7]}
 stubborn: {script: ["trap '' TERM; echo up; sleep 1000; sleep 1000"], cirunner: {grace: 1h}}
 `)
-	cmd := exec.Command("cirunner", "-j", "2", "ci.yml")
+	// Ctrl-C throws away what the terminal has not read yet, and puts an echo of its own there.
+	cmd := exec.Command("bash", "-c", "stty noflsh -echo; exec cirunner -j 2 ci.yml")
 	p.in(cmd)
 	cmd.Env = append(cmd.Env, "TERM=xterm", "NO_COLOR=1")
 	s := onTerminal(t, cmd, 80, 30)

@@ -41,10 +41,10 @@ func (s *screen) pump() {
 	buf := make([]byte, 4096)
 	for {
 		n, err := s.Read(buf)
+		_, _ = s.shown.Write(buf[:n]) // first: whoever sees a text finds it on the terminal
 		s.mu.Lock()
 		s.text.Write(buf[:n])
 		s.mu.Unlock()
-		_, _ = s.shown.Write(buf[:n])
 		if err != nil {
 			return
 		}

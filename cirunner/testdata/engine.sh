@@ -3,7 +3,8 @@
 # It writes its arguments to $FAKE_ENGINE/calls, and keeps a folder for each container.
 set -u
 home=$FAKE_ENGINE
-{ printf '%q ' "$@"; echo; } >> "$home/calls"
+printf -v call '%q ' "$@"
+cat <<< "$call" >> "$home/calls" # in one write: calls may come at once
 mkdir -p "$home"/{containers,networks,images}
 
 image() { echo "$home/images/${1//\//%}"; }
@@ -81,8 +82,7 @@ case "$1 ${2:-}" in
 	"kill -"*) signal=${command#kill -}; end "${signal% -1}" "$name" execs ;;
 	*)
 		cd "$dir" || exit 125
-		setsid bash "$6" &
-		echo $! >> "$home/containers/$name/execs"
+		setsid bash -c 'echo $$ >> "$1"; exec bash "$2"' - "$home/containers/$name/execs" "$6" & # on record before it says anything
 		wait $!
 		;;
 	esac
@@ -97,10 +97,9 @@ case "$1 ${2:-}" in
 	;;
 "logs "*)
 	name=${!#}
-	tail -n +1 -s 0.02 -f "$home/containers/$name/log" 2> /dev/null &
-	while [ -e "$home/containers/$name/running" ]; do sleep 0.02; done
-	sleep 0.2
-	kill $!
+	exec 3< "$home/containers/$name/log" || exit 1
+	while [ -e "$home/containers/$name/running" ]; do sleep 0.05; cat <&3; done
+	cat <&3 # all is there when it does not run any more
 	;;
 "kill "*)
 	shift 3

@@ -188,12 +188,6 @@ func listens(table string, port int) bool {
 	return false
 }
 
-// Logs writes what the container says to out, until it has ended or ctx does.
-func (c *Container) Logs(ctx context.Context, out io.Writer) error {
-	_, err := proc.Run(ctx, proc.Command{Args: c.args("logs", "--follow", c.Name), Name: "logs", Stdout: out, Stderr: out, Grace: -1, Linger: -1})
-	return err
-}
-
 // A Script is what is run in a container.
 type Script struct {
 	Name      string // in errors
@@ -208,9 +202,6 @@ type Script struct {
 
 // shell runs a script by bash where there is one, and by sh otherwise.
 const shell = `if command -v bash >/dev/null 2>&1; then exec bash "$1"; else exec sh "$1"; fi`
-
-// giveUp is how long a client may take to end after what it runs was killed.
-const giveUp = 10 * time.Second
 
 // Exec runs a script in the container, and blocks until that has ended and nothing of it is
 // left. At the end of ctx all processes of the container but the first get TERM and, after

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,6 +96,22 @@ func TestAddress(t *testing.T) {
 	require.EqualError(t, err, "web has no address in its network")
 	_, err = address(" ", "false 137")
 	require.EqualError(t, err, "has ended: exit status 137")
+}
+
+// The end of ctx kills the container, and what that has said comes to its end, however slow the client is.
+func TestNothingThatAContainerHasSaidIsLost(t *testing.T) {
+	dir := t.TempDir()
+	client := filepath.Join(dir, "client")
+	text := "#!/bin/sh\ncase $1 in kill) echo \"$*\" >" + dir + "/killed ;; logs) until [ -e " + dir + "/killed ]; do sleep 0.01; done; echo said ;; esac\n"
+	require.NoError(t, os.WriteFile(client, []byte(text), 0o755))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out strings.Builder
+	require.NoError(t, (&Container{Engine: &Engine{Client: []string{client}}, Name: "db"}).Logs(ctx, &out))
+	assert.Equal(t, "said\n", out.String())
+	asked, err := os.ReadFile(filepath.Join(dir, "killed"))
+	require.NoError(t, err)
+	assert.Equal(t, "kill --signal KILL db\n", string(asked))
 }
 
 // A script that ends by itself as it is to be stopped has ended by itself.

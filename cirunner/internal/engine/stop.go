@@ -11,6 +11,9 @@ import (
 	"github.com/ambit-go/ambit/proc"
 )
 
+// giveUp is how long a client may take to end after what it runs was killed.
+const giveUp = 10 * time.Second
+
 // A stopping is how a script in a container is stopped: by signals in the container. The
 // client is not asked, since clients do not agree in what they do when they get one.
 type stopping struct {

@@ -4,6 +4,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -93,12 +94,24 @@ func (r *Runner) end(a *attempt, outcome plan.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.givers, a.i)
-	if cause := context.Cause(r.hard); cause != nil { // a run may be aborted that nobody has canceled before
-		r.applyLocked(r.plan.Stop("aborted: " + aborted(cause)))
+	if why := r.stopped(); why != "" { // before jobs are skipped that waited for this one
+		r.applyLocked(r.plan.Stop(why))
 	}
 	changes := r.endedLocked(a.i, outcome)
 	r.giveBackLocked(a, outcome) // before another job may have the group
 	r.applyLocked(changes)
+}
+
+// stopped says why the run was stopped; empty as long as nobody has. Whoever has may not have come to halt it yet.
+func (r *Runner) stopped() string {
+	var canceled *Stop
+	switch hard := context.Cause(r.hard); {
+	case errors.As(context.Cause(r.soft), &canceled):
+		return canceled.Error()
+	case hard != nil:
+		return "aborted: " + aborted(hard)
+	}
+	return ""
 }
 
 // endedLocked tells the plan how an attempt has ended.

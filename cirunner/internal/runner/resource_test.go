@@ -67,8 +67,8 @@ func TestAResourceGroupIsThatOfAllRuns(t *testing.T) {
 func TestFailFastStartsNothingMore(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, func(c *Config) { c.FailFast, c.Concurrent = true, 2 },
-		jobOf("fails", "exit 1"),
-		jobOf("goes on", "while test -e $SIGNAL; do sleep 0.01; done; echo on"),
+		jobOf("fails", "until test -e $SIGNAL.up; do sleep 0.01; done; exit 1"),
+		jobOf("goes on", "touch $SIGNAL.up; while test -e $SIGNAL; do sleep 0.01; done; echo on"),
 		jobOf("queued", "echo never"),
 		jobOf("waits", "echo never", after("goes on")),
 		jobOf("alarm", "rm $SIGNAL", after("fails"), func(j *pipeline.Job) { j.When = pipeline.OnFailure }),

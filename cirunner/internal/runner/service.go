@@ -104,12 +104,15 @@ func (s *service) start(ctx, work context.Context) error {
 	if err != nil {
 		return s.failed(err)
 	}
-	if address != "" && dial(work, address) == nil {
-		return s.failed(fmt.Errorf("%s is in use by somebody else", address))
+	var silent error
+	if address != "" {
+		if silent = dial(work, address); silent == nil {
+			return s.failed(fmt.Errorf("%s is in use by somebody else", address))
+		}
 	}
 	async.Go(ctx, s.run, async.Daemon(), async.Name("service "+s.Name))
 	if address != "" {
-		if err := s.answers(work, address); err != nil {
+		if err := s.answers(work, address, silent); err != nil {
 			return err
 		}
 	}
@@ -144,8 +147,8 @@ func (s *service) run(ctx context.Context) error {
 	return nil
 }
 
-// answers waits until the service accepts connections.
-func (s *service) answers(work context.Context, address string) error {
+// answers waits until the service accepts connections. silent is why it has not before it was started.
+func (s *service) answers(work context.Context, address string, silent error) error {
 	_, err := async.Poll(work, async.Backoff(10*time.Millisecond, 500*time.Millisecond),
 		func(ctx context.Context) (struct{}, bool, error) {
 			err := dial(ctx, address)
@@ -159,9 +162,9 @@ func (s *service) answers(work context.Context, address string) error {
 	}
 	var poll *async.PollError[struct{}]
 	if errors.As(err, &poll) && poll.Err != nil {
-		err = poll.Err
+		silent = poll.Err // else there was no time to ask
 	}
-	return s.failed(fmt.Errorf("does not answer within %v: %w", s.Timeout, err))
+	return s.failed(fmt.Errorf("does not answer within %v: %w", s.Timeout, silent))
 }
 
 // watch looks after the health of the service until it is bad, or ctx ends.

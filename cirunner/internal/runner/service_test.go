@@ -17,18 +17,19 @@ import (
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
+	"github.com/ambit-go/ambit/cirunner/internal/scripttest"
 )
 
 // serve is a service, run as a program of its own: serve ADDRESS PIDFILE. It
 // says hello to whoever connects.
 func serve() {
-	time.Sleep(50 * time.Millisecond) // services are not ready at once
+	time.Sleep(50 * time.Millisecond)                                                     // services are not ready at once
+	if err := os.WriteFile(os.Args[2], fmt.Append(nil, os.Getpid()), 0o644); err != nil { // there when the service answers
+		os.Exit(1)
+	}
 	l, err := net.Listen("tcp", os.Args[1])
 	if err != nil {
 		fmt.Println(err)
-		os.Exit(1)
-	}
-	if err := os.WriteFile(os.Args[2], fmt.Append(nil, os.Getpid()), 0o644); err != nil {
 		os.Exit(1)
 	}
 	fmt.Println("listening")
@@ -45,10 +46,7 @@ func serve() {
 // freeAddress returns an address that nobody listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, l.Close()) }()
-	return l.Addr().String()
+	return net.JoinHostPort("127.0.0.1", scripttest.FreePort(t))
 }
 
 // with gives a job a service and the variables ADDRESS and PORT.

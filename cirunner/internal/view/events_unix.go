@@ -51,21 +51,27 @@ func (e *events) next() event {
 	}
 }
 
+// ticks are the parts of the second for which stopSelf waits.
+const ticks = 10
+
 // stopSelf stops this process, as TSTP would have done if it had not been heard. It
 // returns when it was continued: other threads may be the first to be stopped, and
 // this one go on for a moment. If it was not stopped, as the first process of a
 // container never is, it returns after a second.
 func stopSelf(e *events) {
 	_ = unix.Kill(os.Getpid(), unix.SIGSTOP)
-	given := time.After(time.Second)
-	for {
+	// Ticks, and not one timer: while this process is stopped at most one of them comes, so
+	// there is time left to hear that it was continued.
+	given := time.NewTicker(time.Second / ticks)
+	defer given.Stop()
+	for left := ticks; left > 0; {
 		select {
 		case sig := <-e.signals:
 			if sig == syscall.SIGCONT {
 				return
 			}
-		case <-given:
-			return
+		case <-given.C:
+			left--
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -92,29 +94,31 @@ func TestOldNoticesComeBackAsFarAsThereIsRoom(t *testing.T) {
 
 // A script of events: what is there when they have been obeyed.
 func TestCtrlZ(t *testing.T) {
-	term := viewtest.New(20, 10)
-	s := &Screen{out: term, size: func() (int, int) { return 20, 10 }}
-	require.NoError(t, s.paint([]string{"tree", "job"}, 20, 10))
-	stopped := false
-	s.suspend = func(*events) {
-		stopped = true
-		assert.Empty(t, term.Lines(), "the tree is gone before the process stops")
-		fmt.Fprint(term, "$ ls\r\nfile\r\n$ fg\r\n")
-	}
-	s.terminal.tell(suspended)
-	require.NoError(t, s.obey())
-	require.False(t, stopped, "what is on its way to the terminal would be lost")
-	s.ctrlZ = s.ctrlZ.Add(-flushed)
-	require.NoError(t, s.obey())
-	require.True(t, stopped)
-	require.NoError(t, s.obey())
-	require.NoError(t, s.paint([]string{"tree", "job"}, 20, 10))
-	assert.Equal(t, []string{"$ ls", "file", "$ fg", "tree", "job"}, term.Lines())
+	synctest.Test(t, func(t *testing.T) {
+		term := viewtest.New(20, 10)
+		s := &Screen{out: term, size: func() (int, int) { return 20, 10 }}
+		require.NoError(t, s.paint([]string{"tree", "job"}, 20, 10))
+		stopped := false
+		s.suspend = func(*events) {
+			stopped = true
+			assert.Empty(t, term.Lines(), "the tree is gone before the process stops")
+			fmt.Fprint(term, "$ ls\r\nfile\r\n$ fg\r\n")
+		}
+		s.terminal.tell(suspended)
+		require.NoError(t, s.obey())
+		require.False(t, stopped, "what is on its way to the terminal would be lost")
+		time.Sleep(flushed)
+		require.NoError(t, s.obey())
+		require.True(t, stopped)
+		require.NoError(t, s.obey())
+		require.NoError(t, s.paint([]string{"tree", "job"}, 20, 10))
+		assert.Equal(t, []string{"$ ls", "file", "$ fg", "tree", "job"}, term.Lines())
 
-	// It was stopped from elsewhere, and the shell has said so below the tree.
-	fmt.Fprint(term, "stopped\r\n$ fg\r\n")
-	s.terminal.tell(resumed)
-	require.NoError(t, s.obey())
-	require.NoError(t, s.paint([]string{"tree", "job"}, 20, 10))
-	assert.Equal(t, []string{"tree", "job"}, term.Lines())
+		// It was stopped from elsewhere, and the shell has said so below the tree.
+		fmt.Fprint(term, "stopped\r\n$ fg\r\n")
+		s.terminal.tell(resumed)
+		require.NoError(t, s.obey())
+		require.NoError(t, s.paint([]string{"tree", "job"}, 20, 10))
+		assert.Equal(t, []string{"tree", "job"}, term.Lines())
+	})
 }

@@ -24,6 +24,12 @@ func birth(pid int) string {
 	return strings.TrimSpace(string(boot)) + "/" + string(f[start])
 }
 
+// lives reports whether a process has not come to its end. Before that its children are not those of another.
+func lives(pid int) bool {
+	s, ok := readStat(pid)
+	return ok && s.state != 'Z' && s.state != 'X'
+}
+
 // groupLives reports whether a process group has a process that has not ended.
 func groupLives(group int) bool {
 	procs, _ := os.ReadDir("/proc")

@@ -76,6 +76,6 @@ func (s Store) locked(key string, f func(dir string) error) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = door.Close() }()
+	defer func() { _ = unlock(door) }()
 	return f(filepath.Join(s.Dir, key))
 }

@@ -103,11 +103,8 @@ func (s *Stale) Kill() {
 		killGroup(id, g)
 	}
 	killCarriers(jobToken(s.Dir, ""))
-	for range rounds { // until the system has ended them
-		if len(survivors(s.Dir)) == 0 {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
+	for end := time.Now().Add(ending); len(survivors(s.Dir)) > 0 && time.Now().Before(end); {
+		time.Sleep(pause) // until the system has ended them
 	}
 }
 

@@ -42,7 +42,7 @@ func lookForStale(base string, ids []int) []Stale {
 				s.Jobs = append(s.Jobs, j.Name())
 			}
 		}
-		_ = held.Close()
+		_ = unlock(held)
 		all = append(all, s)
 	}
 	return all
@@ -58,7 +58,7 @@ func (r *Run) CloseUnswept() error {
 	if err == nil {
 		_, err = r.lock.WriteAt([]byte(ended+"\n"), 0)
 	}
-	return errors.Join(err, r.lock.Close())
+	return errors.Join(err, unlock(r.lock))
 }
 
 // RecordEngine writes down the client of the containers of the run.

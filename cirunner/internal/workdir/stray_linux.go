@@ -74,10 +74,10 @@ type graveyard struct {
 }
 
 // bury waits for the dead that were adopted, so that they do not stay in the table of processes for as long as the run.
-func (g *graveyard) bury() {
+func (g *graveyard) bury(now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	now, dead := time.Now(), map[int]time.Time{}
+	dead := map[int]time.Time{}
 	for _, pid := range children() {
 		s, ok := readStat(pid)
 		if !ok || s.state != 'Z' {

@@ -33,15 +33,16 @@ func TestTheAdoptedDeadAreBuried(t *testing.T) {
 	clitest.Eventually(t, "both are dead", func() bool { return zombie(own.Process.Pid) && zombie(adopted) })
 
 	var g graveyard
-	g.bury()
+	begin := time.Now()
+	g.bury(begin)
 	assert.True(t, zombie(adopted), "it may be somebody's still")
-	g.bury()
+	g.bury(begin.Add(longDead - 1))
 	assert.True(t, zombie(adopted))
-	g.seen[adopted] = time.Now().Add(-longDead)
-	g.bury()
+	g.seen[own.Process.Pid] = begin.Add(time.Second) // which has died later
+	g.bury(begin.Add(longDead))
 	assert.False(t, slices.Contains(children(), adopted))
 	assert.NoError(t, own.Wait())
-	g.bury()
+	g.bury(begin.Add(longDead))
 	assert.NotContains(t, g.seen, own.Process.Pid)
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -70,36 +71,40 @@ func hasToken(pid int, token string) bool {
 	return carries(environ, token) || worksForJob(pid, token)
 }
 
-// signalCarriers sends a signal to the processes that have a token, and returns how many
-// those were. The number of a process that has ended may be that of another before the
+// signalCarriers sends a signal to the processes that have a token, and returns those. The number of a process that has ended may be that of another before the
 // signal is sent: where the system has handles of processes the handle is taken first.
-func signalCarriers(token string, sig syscall.Signal) (sent int) {
+func signalCarriers(token string, sig syscall.Signal) (sent []int) {
 	for _, pid := range carriers(token) {
 		p, err := os.FindProcess(pid)
 		if err != nil {
 			continue
 		}
 		if hasToken(pid, token) && p.Signal(sig) == nil {
-			sent++
+			sent = append(sent, pid)
 		}
 		_ = p.Release()
 	}
 	return sent
 }
 
-// rounds is how often processes are looked for that are to be killed: one may have
-// started another just before.
-const rounds = 100
+// ending is how long processes are waited for that were killed. The system may be busy with others.
+const ending = 10 * time.Second
 
-// killCarriers kills the processes that have a token, and returns how many those were.
+// pause is how long it is until another look is taken at them.
+const pause = 5 * time.Millisecond
+
+// killCarriers kills the processes that have a token, and returns how many those were. It
+// looks until there is none: one may have started another just before.
 func killCarriers(token string) (killed int) {
-	for range rounds {
-		n := signalCarriers(token, syscall.SIGKILL)
-		if n == 0 {
+	var sent []int
+	for end := time.Now().Add(ending); time.Now().Before(end); time.Sleep(pause) {
+		over := !slices.ContainsFunc(sent, lives) // before the look: then their children are ours
+		found := signalCarriers(token, syscall.SIGKILL)
+		if over && len(found) == 0 {
 			break
 		}
-		killed = max(killed, n)
-		time.Sleep(5 * time.Millisecond) // until the system has ended them
+		killed = max(killed, len(found))
+		sent = append(sent, found...)
 	}
 	return killed
 }
@@ -109,12 +114,15 @@ func killCarriers(token string) (killed int) {
 // at the beginning.
 func (r *Run) Reap(ctx context.Context, job string, grace time.Duration) (left int) {
 	token := jobToken(r.Dir, job)
-	defer r.bury()
+	defer func() { r.bury(time.Now()) }()
 	if ctx.Err() == nil && grace > 0 {
-		if left = signalCarriers(token, syscall.SIGTERM); left == 0 {
+		sent := signalCarriers(token, syscall.SIGTERM)
+		if left = len(sent); left == 0 {
 			return 0
 		}
-		gone := func(context.Context) (struct{}, bool, error) { return struct{}{}, len(carriers(token)) == 0, nil }
+		gone := func(context.Context) (struct{}, bool, error) {
+			return struct{}{}, !slices.ContainsFunc(sent, lives) && len(carriers(token)) == 0, nil
+		}
 		_, _ = async.Poll(ctx, async.Backoff(2*time.Millisecond, 100*time.Millisecond), gone, async.Timeout(grace)).Wait(context.WithoutCancel(ctx))
 	}
 	return max(left, killCarriers(token))

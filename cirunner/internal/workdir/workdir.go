@@ -70,7 +70,7 @@ func Open(project string) (*Run, []Stale, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { _ = door.Close() }()
+	defer func() { _ = unlock(door) }()
 	// Behind the door nobody else makes a run or looks for stale ones: a lock
 	// file that is not locked has no owner, not one that is about to lock it.
 	ids, err := runs(base)
@@ -111,7 +111,7 @@ func (r *Run) Close(keep bool) error {
 	if !keep {
 		errs = append(errs, RemoveAll(r.Path("source")), RemoveAll(r.Path("jobs")), RemoveAll(r.Path("scripts")), RemoveAll(r.Path("modules")), os.Remove(r.Path("groups")), os.Remove(r.Path("engine")))
 	}
-	errs = append(errs, os.Remove(r.Path("lock")), r.lock.Close())
+	errs = append(errs, os.Remove(r.Path("lock")), unlock(r.lock))
 	for i, err := range errs {
 		if errors.Is(err, fs.ErrNotExist) {
 			errs[i] = nil
@@ -127,7 +127,7 @@ func (r *Run) Prune(ctx context.Context, keep int) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = door.Close() }()
+	defer func() { _ = unlock(door) }()
 	ids, err := runs(base)
 	if err != nil {
 		return err
@@ -142,8 +142,8 @@ func (r *Run) Prune(ctx context.Context, keep int) error {
 	return async.ForEach(ctx, slices.Values(old), func(_ context.Context, id int) error { return RemoveAll(filepath.Join(base, strconv.Itoa(id))) }, async.Limit(2))
 }
 
-// lock opens and locks a file. The lock is gone when the file is closed, or the
-// process has ended in whatever way.
+// lock opens and locks a file. The lock is gone with unlock, or when the process has
+// ended in whatever way.
 func lock(path string, how int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -162,6 +162,18 @@ func lock(path string, how int) (*os.File, error) {
 	return f, nil
 }
 
+// unlock gives a lock back and closes the file. To close it is not enough: a process that this one is just starting has
+// all open files until it has become its program, and with the file the lock.
+func unlock(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
+}
+
+// A held is a lock that is given back when it is closed.
+type held struct{ file *os.File }
+
+// Close gives the lock back.
+func (h held) Close() error { return unlock(h.file) }
+
 // TryResource locks something that runs of the project share, by its name. It returns nil
 // if another run has it. The lock is gone when the Closer is closed, or with the process.
 func (r *Run) TryResource(name string) (io.Closer, error) {
@@ -169,14 +181,14 @@ func (r *Run) TryResource(name string) (io.Closer, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	held, err := lock(filepath.Join(dir, fmt.Sprintf("%x", sha256.Sum256([]byte(name)))[:32]), syscall.LOCK_EX|syscall.LOCK_NB)
+	file, err := lock(filepath.Join(dir, fmt.Sprintf("%x", sha256.Sum256([]byte(name)))[:32]), syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		return nil, nil
 	case err != nil:
 		return nil, err
 	}
-	return held, nil
+	return held{file}, nil
 }
 
 // runs returns the numbers of all runs, ascending.

@@ -220,6 +220,25 @@ func TestRunsAreNumberedAndPruned(t *testing.T) {
 	require.NoError(t, r.Close(false))
 }
 
+// A process that is just being started has all open files of this one, also those with locks.
+func TestALockIsGoneWhenItIsGivenBack(t *testing.T) {
+	r, _ := open(t, project(t, nil))
+	taken, err := r.TryResource("one")
+	require.NoError(t, err)
+	none, err := r.TryResource("one")
+	require.NoError(t, err)
+	require.Nil(t, none)
+	inherited, err := syscall.Dup(int(taken.(held).file.Fd()))
+	require.NoError(t, err)
+	defer func() { _ = syscall.Close(inherited) }()
+	require.NoError(t, taken.Close())
+	again, err := r.TryResource("one")
+	require.NoError(t, err)
+	require.NotNil(t, again)
+	require.NoError(t, again.Close())
+	require.NoError(t, r.Close(false))
+}
+
 // A process group that was recorded is reported, and ended on request, but not
 // one whose processes are somebody else's.
 func TestWhatAKilledRunHasLeft(t *testing.T) {

@@ -12,14 +12,14 @@ import (
 )
 
 // Lines are written when there are three of them, when one has waited for a
-// second, and at the end.
+// minute, and at the end.
 func ExampleNew() {
 	write := func(_ context.Context, lines []string) error {
 		fmt.Println("write", lines)
 		return nil
 	}
 	err := async.Scope(context.Background(), func(ctx context.Context) error {
-		b := batch.New(ctx, write, batch.Items(3), batch.Age(time.Second))
+		b := batch.New(ctx, write, batch.Items(3), batch.Age(time.Minute))
 		for _, line := range []string{"one", "two", "three"} {
 			if err := b.Add(ctx, line); err != nil {
 				return err

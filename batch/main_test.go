@@ -3,6 +3,7 @@ package batch_test
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -10,14 +11,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"go.uber.org/goleak"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
 	"github.com/ambit-go/ambit/batch"
+	"github.com/ambit-go/ambit/clitest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(clitest.LeakChecked(m).Run()) }
 
 var (
 	errDisk = errors.New("disk full")

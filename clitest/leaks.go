@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -16,7 +17,7 @@ import (
 // # Details
 //
 // Programs that the tests start do not wait for a second when they end, as the race detector has it; a GORACE
-// of the environment goes before that.
+// of the environment goes before that. Goroutines that are about to end have ten seconds to do so.
 func LeakChecked(m *testing.M) interface{ Run() int } { return leakChecked{m} }
 
 type leakChecked struct{ *testing.M }
@@ -28,12 +29,28 @@ func (m leakChecked) Run() int {
 		os.Setenv("GORACE", raceOptions)
 	}
 	status := m.M.Run()
-	if err := goleak.Find(); status == 0 && err != nil {
+	if status != 0 {
+		return status // perhaps that is why goroutines are left
+	}
+	if err := left(); err != nil {
 		fmt.Fprintln(os.Stderr, "left behind:", err)
 		return 1
 	}
-	return status
+	return 0
 }
+
+// left returns an error that shows the goroutines that are left. One that is about to end, as that of a connection whose
+// other end has gone, may not have had its turn on a machine that is busy.
+func left() (err error) {
+	for end := time.Now().Add(turn); ; {
+		if err = goleak.Find(); err == nil || time.Now().After(end) {
+			return err
+		}
+	}
+}
+
+// turn is how long it may take until a goroutine that is about to end has had its turn.
+const turn = 10 * time.Second
 
 // raceOptions are for GORACE. A program under the race detector would wait for a
 // second when it exits, in case a report is being written.

@@ -267,10 +267,11 @@ func ExampleName() {
 	}
 	_ = async.Scope(context.Background(), func(ctx context.Context) error {
 		k := lease.NewKeeper(ctx, renew, lease.Name("keeper of locks"))
-		l, err := k.Keep("report", lease.Term{Granted: k.Now(), Length: time.Second})
+		l, err := k.Keep("report", lease.Term{Granted: k.Now(), Length: time.Hour})
 		if err != nil {
 			return err
 		}
+		k.RenewNow()
 		fmt.Println(strings.Cut(<-seen, ":"))
 		return l.Release(ctx)
 	})

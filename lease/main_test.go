@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/ambit-go/ambit/clitest"
 	"github.com/ambit-go/ambit/lease"
 )
 
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 		beStopped()
 		return
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(clitest.LeakChecked(m).Run())
 }
 
 const asStopped = "LEASE_TEST_STOPPED"

@@ -66,13 +66,14 @@ func beShutDown() {
 		renewed <- ctx.Err()
 		return nil, nil
 	}, lease.Unscoped())
-	l, err := k.Keep("k", lease.Term{Granted: k.Now(), Length: stopped})
+	l, err := k.Keep("k", lease.Term{Granted: k.Now(), Length: time.Hour}) // it is held however busy the machine is
 	if err != nil {
 		panic(err)
 	}
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = async.Shutdown(now)
+	k.RenewNow()
 	fmt.Printf("renewed: %v, holds: %v\n", <-renewed == nil, l.Err() == nil)
 }
 
@@ -85,20 +86,30 @@ func beStopped() {
 	runtime.GOMAXPROCS(1) // no other goroutine finds out before the one that asks
 	err := async.Scope(context.Background(), func(ctx context.Context) error {
 		k := lease.NewKeeper(ctx, func(context.Context, batch) ([]error, error) { return nil, errStore })
-		term := lease.Term{Granted: k.Now(), Length: stopped}
-		l, err := k.Keep("k", term)
-		if err != nil {
-			return err
+		for {
+			term := lease.Term{Granted: k.Now(), Length: stopped}
+			l, err := k.Keep("k", term)
+			if err == nil {
+				err = ask(ctx, os.Getenv(asStopped), l, func() bool { return k.Now() >= term.Believed() })
+			}
+			if !errors.Is(err, lease.ErrOver) { // else the machine was so busy that the term was over before it was asked about
+				return err
+			}
 		}
-		return ask(ctx, os.Getenv(asStopped), l, func() bool { return k.Now() >= term.Believed() })
 	})
 	if err != nil {
 		fmt.Println(err)
 	}
 }
 
-// ask asks a context of the lease again and again in the given way.
-func ask(ctx context.Context, way string, l *lease.Lease, over func() bool) error {
+// ask asks a context of the lease again and again in the given way. It returns an error if it has not asked.
+func ask(ctx context.Context, way string, l *lease.Lease, over func() bool) (err error) {
+	asked := false
+	defer func() {
+		if asked {
+			err = nil
+		}
+	}()
 	on, stop := l.Context(ctx)
 	defer stop()
 	below, cancel := context.WithCancel(on)
@@ -111,13 +122,15 @@ func ask(ctx context.Context, way string, l *lease.Lease, over func() bool) erro
 	case "Value":
 		watch(below, over, func() bool { _ = below.Value("k"); return below.Err() != nil })
 	case "body":
-		_ = l.Run(ctx, func(ctx context.Context) error {
+		return l.Run(ctx, func(ctx context.Context) error {
+			asked = true
 			_ = ctx.Done() // so that the scope has a standard context
 			watch(ctx, over, func() bool { return ctx.Err() != nil })
 			return nil
 		})
 	case "task":
-		_ = l.Run(ctx, func(ctx context.Context) error {
+		return l.Run(ctx, func(ctx context.Context) error {
+			asked = true
 			_, err := async.Start(ctx, func(ctx context.Context) error {
 				watch(ctx, over, func() bool { return lease.Check(ctx) != nil })
 				return nil

@@ -4,6 +4,7 @@ package proc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -51,9 +52,14 @@ func TestASiblingOfOsExecIsNotReaped(t *testing.T) {
 }
 
 // mine returns what of this process a run could leave: descriptors, and children
-// that are dead and not waited for, or live.
+// that are dead and not waited for, or live. It waits for tasks that were left to end by
+// themselves, here or by a test before: they close files.
 func mine(t *testing.T) (files []string, children int) {
 	t.Helper()
+	r, w, err := os.Pipe() // with the first one of the process the runtime opens files that stay open
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(r.Close(), w.Close()))
+	clitest.Eventually(t, "the end of the tasks in the root", func() bool { return len(asynctest.Live(context.Background())) == 0 })
 	dir := "/dev/fd"
 	if runtime.GOOS == "linux" {
 		dir = "/proc/self/fd"

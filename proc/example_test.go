@@ -66,7 +66,7 @@ var errEnough = errors.New("enough")
 
 // The status, the signal and the cause of a step that was stopped.
 func ExampleResult() {
-	result, err := proc.Run(context.Background(), proc.Command{Name: "step", Args: []string{"sleep", "600"}}, async.Timeout(50*time.Millisecond))
+	result, err := proc.Run(context.Background(), proc.Command{Name: "step", Args: []string{"sleep", "600"}}, async.Timeout(time.Second))
 	fmt.Println(result.Status(), proc.SignalName(result.Signal), errors.Is(result.Cause, context.DeadlineExceeded), err != nil)
 	// Output: 143 SIGTERM true true
 }

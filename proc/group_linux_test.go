@@ -38,10 +38,18 @@ func renumbered() {
 	must(ours.Wait())
 	_, ok := g.handle.send(0)
 
-	stranger := exec.Command("sleep", "600")
-	stranger.SysProcAttr = group
-	must(os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(strconv.Itoa(g.id-1)), 0))
-	must(stranger.Start())
+	var stranger *exec.Cmd
+	for range 100 { // a thread of ours may have taken the number
+		stranger = exec.Command("sleep", "600")
+		stranger.SysProcAttr = group
+		must(os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(strconv.Itoa(g.id-1)), 0))
+		must(stranger.Start())
+		if stranger.Process.Pid == g.id {
+			break
+		}
+		must(stranger.Process.Kill())
+		_ = stranger.Wait()
+	}
 	ended := g.ended()
 	g.signal(syscall.SIGKILL)
 	must(stranger.Process.Signal(syscall.SIGTERM)) // the first that comes is what ends it

@@ -3,12 +3,11 @@
 package proc
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/ambit-go/ambit/clitest"
 )
 
 // helpers are programs that the tests run: this binary under another name.
@@ -33,14 +32,5 @@ func TestMain(m *testing.M) {
 		program()
 		os.Exit(0)
 	}
-	if os.Getenv("GORACE") == "" {
-		// A helper under the race detector would wait for a second when it exits.
-		os.Setenv("GORACE", "atexit_sleep_ms=20")
-	}
-	status := m.Run()
-	if err := goleak.Find(); status == 0 && err != nil {
-		fmt.Fprintln(os.Stderr, "left behind:", err)
-		status = 1
-	}
-	os.Exit(status)
+	os.Exit(clitest.LeakChecked(m).Run())
 }

@@ -143,9 +143,11 @@ func TestRestartDoesNotReadBesideTheRunBefore(t *testing.T) {
 	assert.Zero(t, result.Pid)
 
 	release, returned := make(chan struct{}), make(chan struct{})
-	c = bash("echo; exit 7")
+	written := filepath.Join(t.TempDir(), "written")
+	c = bash("echo; until [ -e " + written + " ]; do sleep 0.01; done; exit 7")
 	c.GiveUp, c.Linger = 50*time.Millisecond, -1
 	c.Stdout = writerFunc(func(p []byte) (int, error) {
+		assert.NoError(t, os.Mkdir(written, 0o700), "only one writes")
 		defer close(returned)
 		<-release
 		return len(p), nil
@@ -204,12 +206,14 @@ func TestAShieldProtectsACommand(t *testing.T) {
 		return err
 	}))
 	var result Result
-	err := async.Shield(ctx, 50*time.Millisecond, func(ctx context.Context) (err error) {
-		result, err = Run(ctx, bash("trap 'exit 7' TERM; sleep 600 & wait"))
-		return err
-	})
-	assert.ErrorIs(t, err, context.DeadlineExceeded)
-	assert.NotErrorIs(t, err, errUser)
+	for limit := 50 * time.Millisecond; result.Pid == 0; limit *= 2 { // else the time was up before the command was started
+		err := async.Shield(ctx, limit, func(ctx context.Context) (err error) {
+			result, err = Run(ctx, bash("trap 'exit 7' TERM; sleep 600 & wait"))
+			return err
+		})
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.NotErrorIs(t, err, errUser)
+	}
 	assert.Error(t, result.Cause)
 }
 
@@ -413,10 +417,12 @@ func TestAnAbortHookRunsBesideTheStop(t *testing.T) {
 // An Await that expires stops the command, and with a Grace hears how it ended.
 func TestAnAwaitThatExpiresStopsIt(t *testing.T) {
 	ctx := asynctest.Context(t)
-	c, _ := ready("trap 'exit 7' TERM; ")
-	result, err := async.Execute(ctx, func(ctx context.Context) (Result, error) {
+	c, out := ready("trap 'exit 7' TERM; ")
+	command := async.Execute(ctx, func(ctx context.Context) (Result, error) {
 		return Run(ctx, c)
-	}, async.Grace(hang)).Await(ctx, 100*time.Millisecond)
+	}, async.Grace(hang))
+	<-out.ready
+	result, err := command.Await(ctx, time.Millisecond)
 	var late *async.TimeoutError
 	require.ErrorAs(t, err, &late)
 	require.ErrorAs(t, result.Cause, &late)

@@ -10,12 +10,19 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
+// newProgramInBubble is newProgram for a bubble. What ownPipes does belongs to the process: a channel of the bubble, to which
+// package signal sends when the bubble is over, as at the next SIGPIPE of a connection, ends the process.
+func newProgramInBubble(opts []Option) *program {
+	p := newProgram(opts)
+	p.pipes.Do(func() {})
+	return p
+}
+
 // The time after a signal that has counted is what decides, not that after one that has not.
 func TestSignalsThatComeTogetherAreOne(t *testing.T) {
 	const together = 100 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
-		p := newProgram([]Option{Debounce(together)})
-		p.pipes.Do(func() {})
+		p := newProgramInBubble([]Option{Debounce(together)})
 		ended := make(chan int, 1)
 		p.exit = func(status int) { ended <- status }
 		go p.follow()
@@ -46,8 +53,7 @@ func TestSignalsThatComeTogetherAreOne(t *testing.T) {
 
 func TestWithoutDebounceEverySignalCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newProgram(nil)
-		p.pipes.Do(func() {})
+		p := newProgramInBubble(nil)
 		ended := make(chan int, 1)
 		p.exit = func(status int) { ended <- status }
 		go p.follow()

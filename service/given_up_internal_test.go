@@ -26,7 +26,7 @@ func exits(t *testing.T, run func(context.Context) error, opts ...Option) (after
 	defer func() { os.Stderr = before; assert.NoError(t, stderr.Close()) }()
 	synctest.Test(t, func(t *testing.T) {
 		root, _ := asynctest.Root(t.Context())
-		p := newProgram(opts)
+		p := newProgramInBubble(opts)
 		p.ctx, p.cancel = context.WithCancelCause(context.WithValue(root, programKey{}, p))
 		begun := time.Now()
 		p.exit = func(int) { after = time.Since(begun) }

@@ -16,7 +16,7 @@ import (
 // lastWords is how long the third signal waits for the standard error, to which who still
 // drains and what has failed are to be written. It is written in a moment, unless nobody
 // reads the standard error, or the text of an error hangs.
-const lastWords = time.Second
+var lastWords = time.Second // a variable for tests
 
 // note notes that a part of the program has failed with err, a service of the set of or, for nil, the whole, for the case
 // that the program is ended before it can say so.

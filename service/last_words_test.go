@@ -38,7 +38,7 @@ func TestTheThirdSignalWaitsForWhatIsBeingSaid(t *testing.T) {
 			os.Stderr = stderr
 			defer func() { os.Stderr = before; assert.NoError(t, stderr.Close()) }()
 			synctest.Test(t, func(t *testing.T) {
-				p := newProgram(nil)
+				p := newProgramInBubble(nil)
 				begin, failed := time.Now(), slowError{test.takes}
 				p.exit = func(int) {
 					text, err := os.ReadFile(said)

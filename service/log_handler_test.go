@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -101,6 +102,7 @@ func TestARunThatCallsGoexitOnTheGoroutineThatStartsIt(t *testing.T) {
 						if runs++; runs > 1 {
 							return await(ctx)
 						}
+						synctest.Wait() // the other runs: one that has not begun when a stop comes is not run at all
 						runtime.Goexit()
 						return errors.New("not reached")
 					},

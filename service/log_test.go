@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -54,8 +55,8 @@ func TestAFailureThatIsMendedIsLogged(t *testing.T) {
 			}
 
 			b.Reset()
-			before := slog.Default()
-			defer slog.SetDefault(before)
+			before, out, flags := slog.Default(), log.Writer(), log.Flags()
+			defer func() { slog.SetDefault(before); log.SetOutput(out); log.SetFlags(flags) }() // the first of them has changed the others
 			slog.SetDefault(slog.New(slog.NewTextHandler(&b, nil)))
 			runs(t)
 			require.Equal(t, 3, strings.Count(b.String(), "is started again"), "it is the default")

@@ -218,7 +218,13 @@ func waits(ctx context.Context) error {
 
 // late is told to stop when run has returned.
 func late(ctx context.Context) error {
-	async.Detach(ctx, "flush", func(ctx context.Context) error { return waitFor(ctx, "go on") })
+	cut := make(chan struct{})
+	// Shutdown waits for the hook, and for a task that it has cancelled for a moment only.
+	hook := async.OnAbort(func(context.Context, error) error { <-cut; return nil })
+	async.Detach(ctx, "flush", func(ctx context.Context) error {
+		defer close(cut)
+		return waitFor(ctx, "go on")
+	}, hook, async.HookTimeout(time.Minute))
 	<-ctx.Done()
 	say("run returns")
 	return nil

@@ -19,7 +19,7 @@ func TestAFailureThatWasMendedIsNotTheFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				root, _ := asynctest.Root(t.Context())
-				p := newProgram([]Option{Log(nil)})
+				p := newProgramInBubble([]Option{Log(nil)})
 				ctx, stop := context.WithCancel(context.WithValue(root, programKey{}, p))
 				calls := 0
 				outer := Service{Name: "outer", Run: func(ctx context.Context) error {

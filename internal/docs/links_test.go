@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,6 +28,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	links := 0
 	require.NoError(t, filepath.WalkDir(top, func(page string, d fs.DirEntry, err error) error {
 		switch {
+		case errors.Is(err, fs.ErrNotExist) && page != top: // what another test had made
+			return nil
 		case err != nil:
 			return err
 		case d.IsDir() && (d.Name() == ".git" || d.Name() == "out" || d.Name() == "node_modules"):

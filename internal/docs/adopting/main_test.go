@@ -5,14 +5,14 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/ambit-go/ambit/clitest"
 )
 
 func TestMain(m *testing.M) {
 	if os.Getenv("ADOPTING") == "main" {
 		main()
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(clitest.LeakChecked(m).Run())
 }
 
 var errTest = errors.New("planted")

@@ -2,11 +2,12 @@ package cookbook
 
 import (
 	"errors"
+	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/ambit-go/ambit/clitest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(clitest.LeakChecked(m).Run()) }
 
 var errUser = errors.New("cancelled by the user")

@@ -129,6 +129,13 @@ func TestNothingOfASessionThatLivesIsGivenBack(t *testing.T) {
 		q, other := open(t, kv, "q"), open(t, net, "q")
 		_, err := q.Enqueue(t.Context(), []byte("a"))
 		require.NoError(t, err)
+		lives := make(chan struct{}) // closed when it is to be seen that the session lives
+		net.intercept(func(guards []kvqueue.Guard, _ []kvqueue.Write) error {
+			if reaps(guards) {
+				<-lives
+			}
+			return nil
+		})
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		assert.ErrorIs(t, q.Do(t.Context(), 1, func(_ context.Context, items []kvqueue.Item) error {
@@ -151,6 +158,8 @@ func TestNothingOfASessionThatLivesIsGivenBack(t *testing.T) {
 					blink(p.Key, p.Value)
 				}
 			}
+			synctest.Wait() // other has seen the end that was none, and is about to give the item back
+			close(lives)
 			time.Sleep(200 * time.Millisecond)
 			n, err := other.Len(t.Context())
 			require.NoError(t, err)

@@ -83,10 +83,14 @@ func TestManyConsumersTakeEachItemOnceAndInOrder(t *testing.T) {
 				_ = q.Consume(ctx, 4, 3, func(_ context.Context, items []kvqueue.Item) error {
 					mu.Lock()
 					defer mu.Unlock()
+					if ctx.Err() != nil { // of one that was told to stop, and has given back what it had
+						return ctx.Err()
+					}
 					for _, i := range items {
-						if got = append(got, string(i.Value)); len(got) == 500 {
-							stop()
-						}
+						got = append(got, string(i.Value))
+					}
+					if len(got) == 500 {
+						stop()
 					}
 					return nil
 				})

@@ -91,7 +91,7 @@ func TestTheReadmesExamplesDoWhatTheySay(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, kv.Close()) })
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	shipped := make(chan string, 2)
+	shipped := make(chan string, 100) // what a worker has that is told to stop goes back, and another may have it before it stops, too
 	require.NoError(t, orders(ctx, kv, func(_ context.Context, order []byte) error {
 		if shipped <- string(order); len(shipped) == 2 {
 			stop()

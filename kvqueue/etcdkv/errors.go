@@ -64,8 +64,9 @@ func plain(ctx context.Context, what string, err error) error {
 
 // A call is what the context of one knows of it.
 type call struct {
-	began time.Time
-	conn  *grpc.ClientConn // nil: there is none
+	began  time.Time
+	conn   *grpc.ClientConn // nil: there is none
+	asking time.Duration    // that of the store
 }
 
 type callKey struct{}
@@ -87,7 +88,7 @@ func broken(ctx context.Context) string {
 	if !ok || c.conn == nil || c.conn.GetState() == connectivity.Ready {
 		return ""
 	}
-	ask, stop := context.WithTimeout(context.WithoutCancel(ctx), 100*time.Millisecond)
+	ask, stop := context.WithTimeout(context.WithoutCancel(ctx), c.asking)
 	defer stop()
 	_, err := pb.NewKVClient(c.conn).Range(ask, &pb.RangeRequest{Key: []byte{0}, Serializable: true})
 	if code(err) != codes.Unavailable {

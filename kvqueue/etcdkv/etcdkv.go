@@ -42,6 +42,7 @@ type Store struct {
 	watches opener
 	leases  pb.LeaseClient
 	timeout time.Duration
+	asking  time.Duration // how long a call whose time is over may ask what is wrong
 }
 
 var (
@@ -74,6 +75,7 @@ func New(client *clientv3.Client, options ...Option) *Store {
 		watches: ofClient{client},
 		leases:  pb.NewLeaseClient(client.ActiveConnection()),
 		timeout: 5 * time.Second,
+		asking:  100 * time.Millisecond,
 	}
 	for _, o := range options {
 		o(s)
@@ -116,7 +118,7 @@ func (e errTimeout) Error() string {
 
 // bound returns the context of one call, which knows when that has begun.
 func (s *Store) bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	c := call{began: time.Now()}
+	c := call{began: time.Now(), asking: s.asking}
 	if s.client != nil {
 		c.conn = s.client.ActiveConnection()
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -54,7 +55,7 @@ func Sync() Option { return func(s *settings) { s.Sync = true } }
 // [Member.Certificate].
 func TLS() Option { return func(s *settings) { s.TLS = true } }
 
-// startTries is how many times a cluster is started: another process may take a port
+// startTries is how many times a cluster is started, and a member: another process may take a port
 // that was just free.
 const startTries = 3
 
@@ -99,18 +100,32 @@ func newCluster(tb testing.TB, members int, options []Option) *Cluster {
 	return c
 }
 
-// freePorts returns addresses that nobody listens on.
+// freePorts returns addresses that nobody listens on. The system gives none of these ports to one that connects or asks
+// for any port: so they stay free while a member does not run.
 func freePorts(tb testing.TB, n int) (addresses []string) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+	least := 32768
+	if text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
+		_, _ = fmt.Sscan(string(text), &least)
+	}
+	for tries := 0; len(addresses) < n; tries++ {
+		port := 0 // any, if there are no such ports
+		if least > lowPort && tries < 100*n {
+			port = lowPort + rand.N(least-lowPort)
+		}
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
+		switch {
+		case err == nil:
+			defer l.Close()
+			addresses = append(addresses, l.Addr().String())
+		case port == 0:
 			tb.Fatal(err)
 		}
-		defer l.Close()
-		addresses = append(addresses, l.Addr().String())
 	}
 	return addresses
 }
+
+// lowPort is below all ports of members, and above those of servers that are well known.
+const lowPort = 10_000
 
 // start starts all members, and waits until they are ready: none is before most run. So if one
 // ends, all do.
@@ -141,10 +156,14 @@ func (c *Cluster) start() error {
 // Restart kills all members that run, and starts all.
 func (c *Cluster) Restart(tb testing.TB) {
 	tb.Helper()
-	c.end()
-	if err := c.start(); err != nil {
-		tb.Fatal(err)
+	var last error
+	for range startTries {
+		c.end()
+		if last = c.start(); last == nil {
+			return
+		}
 	}
+	tb.Fatal(last)
 }
 
 func (c *Cluster) end() {
@@ -215,11 +234,17 @@ func (c *Cluster) Leader(tb testing.TB) *Member {
 
 // Start starts a member that does not run, with the files that it has, and waits until it
 // is ready.
-func (m *Member) Start() error {
-	if err := m.launch(); err != nil {
-		return err
+func (m *Member) Start() (err error) {
+	for range startTries {
+		if err = m.launch(); err != nil {
+			return err
+		}
+		if err = m.await(); err == nil || !strings.Contains(err.Error(), "address already in use") {
+			return err
+		}
+		time.Sleep(time.Second)
 	}
-	return m.await()
+	return err
 }
 
 func (m *Member) launch() error {

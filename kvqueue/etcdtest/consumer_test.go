@@ -141,7 +141,7 @@ func (o order) start(t *testing.T) *child {
 
 // patience is how long a test waits for what must happen. It is long, as machines are
 // busy.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // next returns the next line, which must come.
 func (c *child) next(t *testing.T) line {
@@ -154,6 +154,17 @@ func (c *child) next(t *testing.T) line {
 		require.Fail(t, "the consumer says nothing")
 		return line{}
 	}
+}
+
+// heard returns a line, and what a consumer that was killed has said with its word since.
+func (c *child) heard(first line, word string) (all []line) {
+	all = append(all, first)
+	for l := range c.lines {
+		if l.word == word {
+			all = append(all, l)
+		}
+	}
+	return all
 }
 
 // says returns the next line with this word; others are skipped.

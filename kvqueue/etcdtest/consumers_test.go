@@ -25,17 +25,23 @@ func TestItemsOfAConsumerThatWasKilledComeBack(t *testing.T) {
 	cluster := etcdtest.Start(t, 1)
 	q := open(t, etcdkv.New(cluster.Client(t), patient), "q")
 	enqueue(t, q, "hold", "b")
+	begin := time.Now()
 	c := order{cluster.Endpoints(), "q", shortTTL, 1}.start(t)
 	first := c.says(t, "took")
-	killed := time.Now()
 	require.NoError(t, c.Process.Kill())
+	took := c.heard(first, "took") // again, if it stood still for longer than its session lives
 
-	assert.Equal(t, "b", string(one(t, q).Value), "what it did not have is free")
-	item := one(t, q)
-	t.Logf("it came back after %v, with a TTL of %v", time.Since(killed), shortTTL)
-	assert.Equal(t, "hold", string(item.Value))
-	assert.Equal(t, 2, item.Attempt)
-	assert.Greater(t, int64(item.Fence), first.fence)
+	item, other := one(t, q), kvqueue.Item{}
+	if string(item.Value) == "b" { // what it did not have is free
+		other, item = item, one(t, q)
+	} else {
+		assert.GreaterOrEqual(t, time.Since(begin), shortTTL, "before its session has ended")
+		other = one(t, q)
+	}
+	assert.Equal(t, []string{"hold", "b"}, []string{string(item.Value), string(other.Value)})
+	assert.GreaterOrEqual(t, item.Attempt, 1+len(took))
+	assert.Equal(t, 1, other.Attempt)
+	assert.Greater(t, int64(item.Fence), took[len(took)-1].fence)
 	eventually(t, "nothing is left", func() bool {
 		n, err := q.Len(t.Context())
 		return err == nil && n == kvqueue.Length{}
@@ -52,14 +58,15 @@ func TestAConsumerThatStoodStillHasLostItsItem(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	require.NoError(t, q.Do(ctx, 1, func(_ context.Context, items []kvqueue.Item) error {
-		assert.Equal(t, 2, items[0].Attempt)
+		assert.GreaterOrEqual(t, items[0].Attempt, 2) // more if it stood still before, and took the item again
 		assert.Greater(t, int64(items[0].Fence), first.fence)
 		require.NoError(t, c.Process.Signal(syscall.SIGCONT))
 		assert.Equal(t, first.fence, c.says(t, "lost").fence, "its context ended")
 		return items[0].Err() // what it settles does not touch ours
 	}))
 	enqueue(t, q, "c")
-	assert.Equal(t, "c", c.says(t, "took").value, "it goes on under a new session")
+	for c.says(t, "took").value != "c" { // it goes on under a new session
+	}
 }
 
 func TestContextsEndBeforeTheStoreGivesTheItemsToOthers(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 func TestAFullStoreTakesAcknowledgementsOnly(t *testing.T) {
 	cluster := etcdtest.Start(t, 1, etcdtest.Quota(8<<20))
 	client := cluster.Client(t)
-	q := open(t, etcdkv.New(client), "q")
+	q := open(t, etcdkv.New(client, patient), "q")
 	added := map[string]int{}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -135,10 +135,19 @@ func watches(t *testing.T, kv *etcdkv.Store) {
 }
 
 func sessions(t *testing.T, kv kvqueue.KV) {
-	s, err := kv.Session(t.Context(), 2*time.Second)
+	long, err := kv.Session(t.Context(), time.Hour)
 	require.NoError(t, err)
-	begin := mustCommit(t, kv, kvqueue.Write{Key: []byte("s/a"), Session: s})
-	require.NoError(t, s.Renew(t.Context()))
+	require.NoError(t, long.Renew(t.Context()))
+	require.NoError(t, long.End(t.Context()))
+	var s kvqueue.Session
+	var begin kvqueue.Rev
+	eventually(t, "a key is put with a session that ends soon", func() bool {
+		s, err = kv.Session(t.Context(), 2*time.Second)
+		require.NoError(t, err)
+		begin, err = kv.Commit(t.Context(), nil, []kvqueue.Write{{Key: []byte("s/a"), Session: s}})
+		return !errors.Is(err, kvqueue.ErrConflict) // it may have ended before that
+	})
+	require.NoError(t, err)
 	for e, err := range kv.Watch(t.Context(), begin, []byte("s/")) { // its time comes
 		require.NoError(t, err)
 		assert.True(t, e.Deleted)

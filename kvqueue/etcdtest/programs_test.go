@@ -19,14 +19,19 @@ import (
 	"github.com/ambit-go/ambit/kvqueue/memkv"
 )
 
-// clusterAt opens the store of a cluster with these endpoints, with a client of its own.
+// clusterAt opens the store of a cluster with these endpoints, with a client of its own. It does not wait for long for a member
+// that stands still.
 func clusterAt(endpoints string) proof.Opener {
+	return clusterFor(endpoints, etcdkv.Timeout(2*time.Second))
+}
+
+func clusterFor(endpoints string, timeout etcdkv.Option) proof.Opener {
 	return func(context.Context) (kvqueue.KV, func(), error) {
 		client, err := etcdtest.NewClient(strings.Split(endpoints, ","))
 		if err != nil {
 			return nil, nil, err
 		}
-		return etcdkv.New(client, etcdkv.Timeout(2*time.Second)), func() { _ = client.Close() }, nil
+		return etcdkv.New(client, timeout), func() { _ = client.Close() }, nil
 	}
 }
 
@@ -39,7 +44,7 @@ func TestRandomProgramsOfProcesses(t *testing.T) {
 				cluster := etcdtest.Start(t, members)
 				endpoints := strings.Join(cluster.Endpoints(), ",")
 				proof.Program{
-					Seed: seed, Store: endpoints, Open: clusterAt(endpoints), Watch: clusterAt(endpoints),
+					Seed: seed, Store: endpoints, Open: clusterFor(endpoints, patient), Watch: clusterAt(endpoints),
 					TTL: 2 * time.Second, Second: 50 * time.Millisecond,
 					Workers: 4, Steps: 6, Every: 120,
 					Happens: []func(*testing.T, *proof.Dice) (string, func()){
@@ -97,7 +102,7 @@ func TestHistoriesOnClustersAreLinearizable(t *testing.T) {
 				c.Second = 100 * time.Millisecond
 				clients = append(clients, c)
 			}
-			h.Record(t, store(), clients, 6, func(ctx context.Context) {
+			h.Record(t, etcdkv.New(cluster.Client(t), patient), clients, 6, func(ctx context.Context) {
 				for i, happens := range []func(*testing.T, *etcdtest.Cluster, *proof.Dice) (string, func()){killMember, stopMember} {
 					if h.Steps(ctx, 15*(2*i+1)) != nil {
 						return
@@ -120,7 +125,7 @@ func TestHistoriesOfProcessesThatDieAreLinearizable(t *testing.T) {
 	cluster := etcdtest.Start(t, 1)
 	endpoints := strings.Join(cluster.Endpoints(), ",")
 	proof.Tellers{
-		Seed: 1, Store: endpoints, Open: clusterAt(endpoints), TTL: shortTTL, Second: 100 * time.Millisecond,
+		Seed: 1, Store: endpoints, Open: clusterFor(endpoints, patient), TTL: shortTTL, Second: 100 * time.Millisecond,
 		Workers: 3, Each: 5, Strikes: 4,
 	}.Run(t)
 }

@@ -39,14 +39,10 @@ func TestItemsOutliveTheProcess(t *testing.T) {
 }
 
 // enqueueForEver is a process that adds numbers, several at a time and in order, and writes
-// down what was acknowledged. It takes some and settles every second one, and never ends.
+// down what was acknowledged. It takes some, of which two workers hold what they have, and never ends.
 func enqueueForEver(path string) error {
 	ctx := context.Background()
 	s, err := sqlitekv.Open(path)
-	if err != nil {
-		return err
-	}
-	q, err := kvqueue.Open(ctx, s, "q", kvqueue.TTL(time.Second))
 	if err != nil {
 		return err
 	}
@@ -56,11 +52,21 @@ func enqueueForEver(path string) error {
 		defer mu.Unlock()
 		fmt.Printf(format+"\n", args...)
 	}
+	q, err := kvqueue.Open(ctx, s, "q", kvqueue.TTL(time.Second), kvqueue.Observe(func(r kvqueue.Report) {
+		if r.Kind == kvqueue.Lost {
+			say("lost %s", r.Why)
+		}
+	}))
+	if err != nil {
+		return err
+	}
 	var holds atomic.Int64
 	go func() {
 		_ = q.Consume(ctx, 3, 2, func(ctx context.Context, items []kvqueue.Item) error {
+			defer holds.Add(-1)
 			if holds.Add(1) <= 2 {
-				select {} // claimed until the process ends
+				<-ctx.Done() // claimed until the process ends, unless it stands still for longer than its session lives
+				return ctx.Err()
 			}
 			for _, i := range items {
 				say("acking %s", i.Value)
@@ -110,7 +116,9 @@ func TestWhatWasAcknowledgedOutlivesAKill(t *testing.T) {
 				return nil
 			}))
 		}
-		assert.Positive(t, again, "what was claimed was tried twice")
+		if len(said["lost"]) == 0 { // else what was held may have been acknowledged by another worker just before the end
+			assert.Positive(t, again, "what was claimed was tried twice")
+		}
 		for value := range said["added"] {
 			assert.True(t, left[value] || said["acking"][value], "%s was lost", value)
 		}
@@ -132,7 +140,7 @@ func untilKilled(t *testing.T, path string) map[string]map[string]bool {
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	said := map[string]map[string]bool{"added": {}, "acking": {}, "acked": {}}
+	said := map[string]map[string]bool{"added": {}, "acking": {}, "acked": {}, "lost": {}}
 	lines := bufio.NewScanner(out)
 	for lines.Scan() { // to the end: what it wrote before it died is so
 		what, value, _ := strings.Cut(lines.Text(), " ")

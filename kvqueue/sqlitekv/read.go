@@ -70,6 +70,21 @@ func (s *Store) lockedSince() (since time.Time) {
 	return since
 }
 
+// A vain is the time for which one of those that write has found the file locked, until it gave up.
+type vain struct{ since, until time.Time }
+
+// lockedAfter is since when those that write find the file locked, or the last of them has until it gave up, after a
+// time: then the next one has not found it free.
+func (s *Store) lockedAfter(began time.Time) (since time.Time) {
+	if since = s.lockedSince(); !since.IsZero() {
+		return since
+	}
+	if v := s.vain.Load(); v != nil && v.until.After(began) {
+		return v.since
+	}
+	return time.Time{}
+}
+
 // Waits returns an error that says for what calls that write wait now: another process has the file
 // locked. It is nil if they do not. A queue tells it to its callers.
 func (s *Store) Waits() error {

@@ -36,6 +36,7 @@ type Store struct {
 
 	// lockedAt is since when the one that writes finds the file locked, in nanoseconds; 0: it does not.
 	lockedAt atomic.Int64
+	vain     atomic.Pointer[vain] // the last that has given up; nil: none has
 
 	closed  atomic.Bool
 	closing sync.Once
@@ -89,7 +90,7 @@ func Open(path string, options ...Option) (*Store, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), openPatience)
 	defer cancel()
 	// To connect meets a lock, too: whoever closes the file as the last has it for itself for a moment.
-	err = s.patient(ctx, func() (err error) { s.file.writer, err = s.file.connect(); return err })
+	err = s.patient(ctx, time.Time{}, func() (err error) { s.file.writer, err = s.file.connect(); return err })
 	if err != nil {
 		return nil, err
 	}

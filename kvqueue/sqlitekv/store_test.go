@@ -45,9 +45,9 @@ func withSession(t *testing.T, s *Store, key string) kvqueue.Session {
 func TestASessionEndsByTheClockOfTheFile(t *testing.T) {
 	path := newPath(t)
 	s, other := opened(t, path), opened(t, path)
-	x := withSession(t, s, "k")
 	hour := time.Hour.Microseconds()
 	begin := other.now()
+	x := withSession(t, s, "k") // so it lives for an hour after begin at least
 	other.now = func() int64 { return begin + hour - 1_000_000 }
 	assert.True(t, there(t, other, "k"))
 	require.NoError(t, x.Renew(t.Context()))

@@ -12,9 +12,9 @@ import (
 // file free.
 const busyTime = 60 * time.Microsecond
 
-// patient repeats a transaction as long as it finds the file locked by others, until ctx ends.
-func (s *Store) patient(ctx context.Context, try func() error) error {
-	var since time.Time // the file is locked
+// patient repeats a transaction as long as it finds the file locked by others, until ctx ends. since is since when that
+// is known of the file; zero: it is not.
+func (s *Store) patient(ctx context.Context, since time.Time, try func() error) error {
 	for short := busyTime; ; short = min(short*5/4, time.Millisecond) {
 		switch {
 		case s.closed.Load():
@@ -41,7 +41,7 @@ func (s *Store) patient(ctx context.Context, try func() error) error {
 
 // read has do read all of the file as of one moment.
 func (s *Store) read(ctx context.Context, do func(l *link) error) error {
-	return s.patient(ctx, func() error {
+	return s.patient(ctx, time.Time{}, func() error {
 		l, err := s.file.reader()
 		if err != nil {
 			return err
@@ -101,15 +101,16 @@ func (s *Store) write(ctx context.Context, do func(t *transaction) (refused, err
 		return stop(ctx)
 	}
 	p := &step{do: do, done: make(chan struct{})}
+	began := time.Now()
 	s.queue.add(p)
 	select {
 	case <-p.done:
 	case s.writer <- struct{}{}:
-		s.lead(ctx, p)
+		s.lead(ctx, p, began)
 		<-s.writer
 	case <-ctx.Done():
 		if s.queue.leave(p) {
-			return s.stopped(ctx, s.lockedSince())
+			return s.stopped(ctx, s.lockedAfter(began))
 		}
 		<-p.done // it is being written, which takes no longer than the disk does
 	}
@@ -117,8 +118,8 @@ func (s *Store) write(ctx context.Context, do func(t *transaction) (refused, err
 }
 
 // lead does all steps that wait when the file is free for this process, p among them if nobody
-// has done it.
-func (s *Store) lead(ctx context.Context, p *step) {
+// has done it. It began to wait then.
+func (s *Store) lead(ctx context.Context, p *step, began time.Time) {
 	select {
 	case <-p.done:
 		return
@@ -126,7 +127,7 @@ func (s *Store) lead(ctx context.Context, p *step) {
 	}
 	var taken []*step
 	defer s.lockedAt.Store(0)
-	err := s.patient(ctx, func() error {
+	err := s.patient(ctx, s.lockedAfter(began), func() error {
 		l := s.file.writer
 		err := l.within("BEGIN IMMEDIATE", func() (err error) {
 			taken = append(taken, s.queue.take()...) // a try that failed has none of them done
@@ -138,12 +139,16 @@ func (s *Store) lead(ctx context.Context, p *step) {
 		return err
 	})
 	if taken == nil { // the file was not free
+		if since := s.lockedSince(); !since.IsZero() {
+			s.vain.Store(&vain{since, time.Now()})
+		}
 		if s.queue.leave(p) {
 			p.answer = err
 			close(p.done)
 		}
 		return
 	}
+	s.vain.Store(nil)
 	for _, p := range taken {
 		if err != nil {
 			p.answer = err

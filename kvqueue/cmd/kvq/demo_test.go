@@ -12,7 +12,7 @@ func TestTheDemoEndsWithATrueReport(t *testing.T) {
 	assert.Contains(t, out, "kill -9")
 	assert.Regexp(t, `items added +600`, out)
 	assert.Regexp(t, `acknowledged +600`, out)
-	assert.Regexp(t, `tried twice +[123] `, out)
+	assert.Regexp(t, `tried twice +[1-9]`, out) // up to three, and more if another consumer stood still for longer than its session lives
 	assert.Regexp(t, `faults +0 `, out)
 }
 

@@ -76,7 +76,7 @@ func openEtcd(ctx context.Context, endpoints []string, how access) (*store, erro
 			return fmt.Errorf("%s refuses this user: grant it to read and write the keys that begin with those of the queues (-prefix), and the key of one zero byte: %w", name, err)
 		}
 		for _, e := range endpoints {
-			err = errors.Join(err, reach(ctx, e, secure))
+			err = errors.Join(err, reach(ctx, silent, e, secure))
 		}
 		return fmt.Errorf("%s does not answer: %w", name, err)
 	}
@@ -102,9 +102,10 @@ func openEtcd(ctx context.Context, endpoints []string, how access) (*store, erro
 	return &store{kv: etcdkv.New(client), name: name, close: client.Close, etcd: client}, nil
 }
 
-// reach says why an endpoint cannot be talked to: the client says only that it took too long.
-func reach(ctx context.Context, endpoint string, secure *tls.Config) error {
-	ctx, cancel := context.WithTimeout(ctx, silent)
+// reach says why an endpoint cannot be talked to: the client says only that it took too long. Each of its two steps may take
+// that long.
+func reach(ctx context.Context, patience time.Duration, endpoint string, secure *tls.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	_, host, found := strings.Cut(endpoint, "://")
 	if !found {
@@ -132,7 +133,7 @@ func reach(ctx context.Context, endpoint string, secure *tls.Config) error {
 	case err != nil:
 		return fmt.Errorf("%s: TLS: %w", endpoint, err)
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(silent)) // a server that does not believe us says so after the handshake
+	_ = conn.SetReadDeadline(time.Now().Add(patience)) // a server that does not believe us says so after the handshake
 	if _, err = over.Read(make([]byte, 1)); err != nil && strings.Contains(err.Error(), "remote error") {
 		return fmt.Errorf("%s: %w; -cert and -key are what etcd is shown", endpoint, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -19,13 +20,13 @@ func TestWhatIsWrongWithTLSIsSaid(t *testing.T) {
 	defer s.Close()
 	known := x509.NewCertPool()
 	known.AddCert(s.Certificate())
-	assert.ErrorContains(t, reach(t.Context(), s.URL, &tls.Config{RootCAs: known}), "certificate required")
-	assert.ErrorContains(t, reach(t.Context(), s.URL, &tls.Config{}), "-cacert names")
+	assert.ErrorContains(t, reach(t.Context(), time.Minute, s.URL, &tls.Config{RootCAs: known}), "certificate required")
+	assert.ErrorContains(t, reach(t.Context(), time.Minute, s.URL, &tls.Config{}), "-cacert names")
 
 	deaf, err := net.Listen("tcp", "127.0.0.1:0") // it accepts, and says nothing, as a member that is stopped
 	require.NoError(t, err)
 	defer deaf.Close()
-	err = reach(t.Context(), "https://"+deaf.Addr().String(), &tls.Config{RootCAs: known})
+	err = reach(t.Context(), silent, "https://"+deaf.Addr().String(), &tls.Config{RootCAs: known})
 	assert.Error(t, err)
 	assert.NotContains(t, err.Error(), "-cacert")
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"syscall"
@@ -57,5 +58,8 @@ func TestAnItemOfAKilledProcessIsTakenByAnother(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	assert.Equal(t, "a 2\n", s.ok("", "take", "-once", "--", "sh", "-c", `echo "$KVQ_ITEM $KVQ_ATTEMPT"`))
+	var attempt int
+	_, err = fmt.Sscanf(s.ok("", "take", "-once", "--", "sh", "-c", `echo "$KVQ_ITEM $KVQ_ATTEMPT"`), "a %d\n", &attempt)
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, attempt, 2) // more if the process stood still for longer than its session lives, and took it again
 }

@@ -27,7 +27,7 @@ type listener struct {
 // heardStore opens the store of a URL, and has notef told while it does not answer.
 func heardStore(ctx context.Context, url string, makes bool, how access, notef func(string, ...any)) (*store, error) {
 	l := &listener{notef: notef}
-	late := time.AfterFunc(silent, l.late)
+	late := time.AfterFunc(silent, func() { l.gone(fmt.Errorf("it takes longer than %v", silent)) })
 	s, err := openStore(ctx, url, makes, how)
 	late.Stop()
 	if err != nil {
@@ -63,7 +63,21 @@ func answers(err error) bool {
 	return errors.As(err, new(*kvqueue.InvalidError))
 }
 
-func (l *listener) late() { l.gone(fmt.Errorf("it takes longer than %v", silent)) }
+func (l *listener) late() {
+	err := l.Waits()
+	if err == nil {
+		err = fmt.Errorf("it takes longer than %v", silent)
+	}
+	l.gone(err)
+}
+
+// Waits returns an error that says for what calls wait now, if the store knows.
+func (l *listener) Waits() error {
+	if store, ok := l.KV.(interface{ Waits() error }); ok {
+		return store.Waits()
+	}
+	return nil
+}
 
 func (l *listener) gone(err error) {
 	l.mu.Lock()

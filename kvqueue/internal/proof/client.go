@@ -28,12 +28,19 @@ func NewClient(ctx context.Context, s Scribe, who string, d *Dice, kv kvqueue.KV
 	if c.delays {                                                                             // in place of the one of Limits
 		options = append(options, kvqueue.RetryDelay(time.Millisecond, c.Second))
 	}
-	q, err := kvqueue.Open(ctx, noted(s, who, "q", kv, link), "q", append(options, kvqueue.CompactedElsewhere())...)
+	store := noted(s, who, "q", kv, link)
+	q, err := kvqueue.Open(ctx, store, "q", append(options, kvqueue.CompactedElsewhere())...)
+	for tries := 1; err != nil && tries < openTries && ctx.Err() == nil; tries++ {
+		q, err = kvqueue.Open(ctx, store, "q", append(options, kvqueue.CompactedElsewhere())...)
+	}
 	if c.Queue = q; err == nil {
 		c.delays = q.Policy().RetryDelay > 0
 	}
 	return c, err
 }
+
+// openTries is how many times a handle is opened: on a busy machine a store may not answer in the time that it is given.
+const openTries = 10
 
 // Direct is the link of a handle whose store answers.
 func Direct(kv kvqueue.KV) kvqueue.KV { return kv }

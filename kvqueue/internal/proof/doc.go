@@ -13,7 +13,7 @@ import (
 )
 
 // patience is how long is waited for what must come. It is long, as machines are busy.
-const patience = 3 * time.Minute
+const patience = 10 * time.Minute
 
 // A Dice gives random numbers to any number of goroutines.
 type Dice struct {

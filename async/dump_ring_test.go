@@ -143,6 +143,26 @@ func TestWaitsThatCanEndAreNoRing(t *testing.T) {
 	})
 }
 
+// A holder gives its slot back when its handler has returned, before it waits for what that has started.
+func TestAHolderWhoseTaskQueuesIsInNoRing(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		end := make(chan struct{})
+		defer close(end)
+		async.Go(ctx, func(ctx context.Context) error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(ctx context.Context) error {
+					async.Go(ctx, func(context.Context) error { return nil })
+					<-end
+					return nil
+				})
+				return nil
+			}, async.Limit(1))
+		})
+		synctest.Wait()
+		require.Empty(t, async.Snapshot(async.Of(ctx), async.Stacks(8)).Rings)
+	})
+}
+
 // A ring that leads through the joins of three scopes holds up whatever is around it.
 func TestARingThroughAChoiceAndJoins(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {

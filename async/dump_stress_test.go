@@ -75,13 +75,13 @@ func lookers(t *testing.T, ctx context.Context) (stop func() int64) {
 		},
 	} {
 		wg.Go(func() {
-			for {
+			for { // once at least, also if what it looks at is over when it begins
+				look()
+				looks.Add(1)
 				select {
 				case <-done:
 					return
 				default:
-					look()
-					looks.Add(1)
 					runtime.Gosched()
 				}
 			}

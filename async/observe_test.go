@@ -384,14 +384,10 @@ func TestACycleIsToldOnce(t *testing.T) {
 
 // lostError returns what check says once a future has been collected.
 func lostError(check func() error) (err error) {
-	for range 1000 {
-		runtime.GC()
-		if err = check(); err != nil {
-			return err
-		}
-		time.Sleep(time.Millisecond)
+	if !collected(func() bool { err = check(); return err != nil }) {
+		return errors.New("nothing was lost")
 	}
-	return errors.New("nothing was lost")
+	return err
 }
 
 // blocksForEver returns what Shutdown says of a scope with a task that does not

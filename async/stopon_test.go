@@ -27,7 +27,7 @@ func closedAfter(d time.Duration) <-chan struct{} {
 // been joined may need a moment to be gone.
 func watchers() (n int) {
 	buf := make([]byte, 1<<20)
-	for range 1000 {
+	for range 100_000 {
 		if n = strings.Count(string(buf[:runtime.Stack(buf, true)]), ".closing.wait("); n == 0 {
 			break
 		}

@@ -68,14 +68,18 @@ func ExampleQueue_AddAll() {
 
 func ExampleQueue_AddAfter() {
 	q := jobqueue.New[string]()
-	q.AddAfter(20*time.Millisecond, "later")
-	q.Add("now")
-	for range 2 {
+	next := func() {
 		_ = q.Do(context.Background(), 1, func(_ context.Context, jobs []string) error {
 			fmt.Println(jobs[0])
 			return nil
 		})
 	}
+	q.AddAfter(time.Hour, "not within this hour")
+	q.Add("now")
+	next()
+	q.AddAfter(20*time.Millisecond, "later")
+	next()
+	q.Close()
 	// Output:
 	// now
 	// later

@@ -117,14 +117,14 @@ func ExampleExecutorWorker_ScheduleAfter() {
 	w := scheduler.New(scheduler.Goroutines()).NewWorker(context.Background())
 	say := func(s string) func(context.Context) { return func(context.Context) { fmt.Println(s) } }
 	last := make(chan struct{})
-	_, _ = w.ScheduleAfter(20*time.Millisecond, func(context.Context) { fmt.Println("third"); close(last) })
-	_, _ = w.ScheduleAfter(time.Millisecond, say("second"))
+	_, _ = w.ScheduleAfter(time.Hour, say("not within this hour"))
 	_, _ = w.ScheduleAfter(0, say("first"))
+	_, _ = w.ScheduleAfter(20*time.Millisecond, func(context.Context) { fmt.Println("second"); close(last) })
 	<-last
+	_ = w.Close()
 	// Output:
 	// first
 	// second
-	// third
 }
 
 func ExampleExecutorWorker_ScheduleAt() {

@@ -1,10 +1,14 @@
 package asynctest_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
+	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,11 +24,11 @@ const inChild = "ASYNCTEST_CHILD"
 
 // failed runs the test again, alone, in a process of its own, where it is to fail, and returns what
 // that has written.
-func failed(t *testing.T, args ...string) string {
+func failed(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	cmd := exec.Command(self, append([]string{"-test.run=^" + t.Name() + "$"}, args...)...)
+	cmd := exec.Command(self, "-test.run=^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), inChild+"=1")
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err, "it passes: %s", out)
@@ -67,16 +71,60 @@ func TestATestThatPassesShowsNothing(t *testing.T) {
 	require.NotContains(t, string(out), "async tree of")
 }
 
+// An ending is a test whose time is up at a time of its own.
+type ending struct {
+	*testing.T
+	at time.Time
+}
+
+func (e ending) Deadline() (time.Time, bool) { return e.at, true }
+
+// hangs blocks for ever in a test whose time is up soon, and shows its tree a second before that. It begins again, with
+// more time, if the tasks of the tree were not there by then.
+func hangs(t *testing.T) {
+	for soon := 100 * time.Millisecond; soon < 15*time.Second; soon *= 2 {
+		shown := time.Now().Add(soon)
+		ctx := asynctest.Context(ending{t, shown.Add(time.Second)})
+		waits(ctx)
+		for text := ""; !awaited.MatchString(text); text = dumped(t, ctx) {
+			runtime.Gosched()
+		}
+		if time.Now().Before(shown) {
+			<-ctx.Done()
+		}
+	}
+	t.Fatal("the machine is too slow")
+}
+
+var awaited = regexp.MustCompile(`awaits #[0-9.]+ target`)
+
+func dumped(t *testing.T, ctx context.Context) string {
+	var b strings.Builder
+	require.NoError(t, async.Dump(&b, async.Of(ctx)))
+	return b.String()
+}
+
 func TestATestThatHangsShowsTheTree(t *testing.T) {
 	if isChild() {
-		ctx := asynctest.Context(t)
-		waits(ctx)
-		<-ctx.Done()
-		return
+		_, ok := t.Deadline()
+		require.True(t, ok, "it is that of -timeout")
+		hangs(t)
 	}
-	out := failed(t, "-test.timeout=2s")
-	require.Contains(t, out, "TestATestThatHangsShowsTheTree goes on:\n")
-	require.Regexp(t, "awaits #[0-9.]+ target", out)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$", "-test.timeout=10m")
+	cmd.Env = append(os.Environ(), inChild+"=1")
+	said, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	var out strings.Builder
+	for lines := bufio.NewScanner(said); !awaited.MatchString(out.String()) && lines.Scan(); {
+		out.WriteString(lines.Text() + "\n")
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	require.Contains(t, out.String(), "TestATestThatHangsShowsTheTree goes on:\n")
+	require.Regexp(t, awaited, out.String())
 }
 
 func TestABubbleThatBlocksShowsTheTree(t *testing.T) {

@@ -136,7 +136,9 @@ func TestLooksAreShared(t *testing.T) {
 func TestALookThatTookLongIsFollowedByAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := asynctest.Context(t)
-		slow := async.Start(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil }, async.Name("told"))
+		end := make(chan struct{})
+		defer close(end)
+		slow := async.Start(ctx, func(ctx context.Context) error { <-end; return nil }, async.Name("told")) // it is there at each look
 		p := Handler(Of(ctx), Texts())
 		slow.Cancel(slowText{})
 		before := p.look(false)

@@ -107,16 +107,14 @@ func fib(ctx context.Context, n uint) uint64 {
 // TestAnAwaitOfTenMillisecondsEndsThoughTheComputationDoesNot uses the
 // processor and the clock of the machine.
 func TestAnAwaitOfTenMillisecondsEndsThoughTheComputationDoesNot(t *testing.T) {
-	ctx, cancel := context.WithTimeout(asynctest.Context(t), 10*time.Second)
+	ctx, cancel := context.WithCancel(asynctest.Context(t)) // nothing ends the computation but an abort
 	defer cancel()
-	start := time.Now()
 	future := compat.Execute(ctx, func(ctx context.Context, request any) (any, error) {
 		return fib(ctx, request.(uint)), nil
 	}, compat.NoAbort, uint(10000))
 	_, err := future.Await(ctx, 10*ms)
 	require.ErrorContains(t, err, "deadline exceeded")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.Less(t, time.Since(start), 5*time.Second)
 }
 
 func TestAContextWithADeadlineEndsTheAwait(t *testing.T) {

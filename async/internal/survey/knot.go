@@ -191,7 +191,7 @@ func (k *knot) queues(i int32, needs []bool) {
 		return
 	}
 	if l := k.turns[i]; l != nil {
-		if holders := k.holders[l]; len(holders) == k.held[l] && k.isFull(l) {
+		if holders := k.holders[l]; len(holders) == k.held[l] && k.isFull(l) && k.keepSlots(holders) {
 			k.need(i, why{kind: needSlot, at: l}, needs, holders...)
 		}
 		return
@@ -203,6 +203,13 @@ func (k *knot) queues(i int32, needs []bool) {
 	if runs := k.places.runs[p]; k.places.isFull(p) && !slices.Contains(runs, i) {
 		k.need(i, why{kind: needTurn, part: p}, needs, runs...)
 	}
+}
+
+// keepSlots reports whether none of holders can give up its slot by itself: each makes a wait with the context of
+// another task. A wait with its own lends the slot, or is about to; and without a wait the handler may return, though
+// the task needs what it has started before it settles.
+func (k *knot) keepSlots(holders []int32) bool {
+	return !slices.ContainsFunc(holders, func(h int32) bool { _, waits := k.borrowed[h]; return !waits })
 }
 
 // isFull reports whether all slots of l are held by tasks that are known.

@@ -24,7 +24,8 @@ type Options struct {
 const (
 	mostTasks = 1 << 20
 	mostTime  = time.Second
-	mostNodes = 5000 // by default
+	untimed   = 1 << 17 // so many tasks are seen however long that takes: that a machine is busy is no reason to show less
+	mostNodes = 5000    // by default
 )
 
 // A task is what was seen of one task.
@@ -137,7 +138,7 @@ func (s *survey) waitsIn(scope int32) []tree.Wait {
 
 // take notes members of task i, and reports false if it is time to stop.
 func (s *survey) take(i int32, members []tree.Member) bool {
-	if s.timeUp = s.timeUp || time.Since(s.began) > mostTime; s.timeUp {
+	if s.timeUp = s.timeUp || len(s.tasks) > untimed && time.Since(s.began) > mostTime; s.timeUp {
 		return false
 	}
 	told := s.tasks[i].told

@@ -59,6 +59,9 @@ func (s *Scope) Finish(exit ExitKind, err error, v *Verdict) {
 	if err != nil { // before the join: it cancels what is waited for
 		handler = handlerFailed(s, exit, err)
 	}
+	if s.opts != nil && s.opts.impatient != nil {
+		s.opts.impatient.joins(s) // not before: what a failed handler leaves was told to stop
+	}
 	s.Conclude(handler, v)
 }
 
@@ -145,9 +148,6 @@ func (s *Scope) returned() {
 	s.Mu.Unlock()
 	if busy && s.Task.Kind != KindScope {
 		s.Task.Retire()
-	}
-	if busy && s.opts != nil && s.opts.impatient != nil {
-		s.opts.impatient.joins(s)
 	}
 }
 

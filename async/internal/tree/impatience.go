@@ -44,7 +44,7 @@ func (p *Impatience) joins(s *Scope) {
 		return
 	}
 	s.Mu.Lock()
-	if s.Why.Load() == nil {
+	if s.Why.Load() == nil && (s.Live > 0 || s.Exits != nil) {
 		addTimerLocked(s, p.Stall, func() { p.stalled(s, nil) })
 	}
 	s.Mu.Unlock()

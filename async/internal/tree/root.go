@@ -24,12 +24,14 @@ func (r *Root) open() {
 	r.t.Inner.Store(&r.Scope)
 }
 
-// live returns the names of what is registered at r.
+// live returns the names of what is registered at r. What is done has given its outcome, perhaps to the caller,
+// and is about to leave.
 func (r *Root) live() []string {
-	all := r.members()
-	names := make([]string, len(all))
-	for i, t := range all {
-		names[i] = t.Name()
+	names := []string{}
+	for _, t := range r.members() {
+		if t.State.Load() != StateDone {
+			names = append(names, t.Name())
+		}
 	}
 	return names
 }

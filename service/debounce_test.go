@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// newProgramInBubble is newProgram for a bubble. What ownPipes does belongs to the process: a channel of the bubble, to which
-// package signal sends when the bubble is over, as at the next SIGPIPE of a connection, ends the process.
+// newProgramInBubble is newProgram for a bubble, and leaves ownPipes out: its channel would be one of the bubble, and package
+// signal, which sends to it when the bubble is over, as at the next SIGPIPE of a connection, would end the process.
 func newProgramInBubble(opts []Option) *program {
 	p := newProgram(opts)
 	p.pipes.Do(func() {})

@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(clitest.LeakChecked(m).Run())
 }
 
-// patient is how long the third signal waits for the last words of a program: as long as they take. What has no end of them
-// stands in hangsInText.
+// patient is how long the third signal waits for the last words of a program: as long as they take. Programs
+// whose words have no end stand in hangsInText.
 const patient = time.Minute
 
 var hangsInText = map[string]time.Duration{"hangs, text": time.Second, "hangs, noted": 5 * time.Second}

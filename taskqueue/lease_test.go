@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,7 +31,8 @@ func TestAHandlerThatDoesNotCareKeepsItsPlaceAndLeavesItsSuccessorAlone(t *testi
 		work, stop := context.WithCancel(t.Context())
 		defer stop()
 		var mu sync.Mutex
-		var runs, running, most int
+		var running, most int
+		var runs atomic.Int64
 		add := func(n int) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -41,8 +43,7 @@ func TestAHandlerThatDoesNotCareKeepsItsPlaceAndLeavesItsSuccessorAlone(t *testi
 			"t": func(ctx context.Context, c *taskqueue.Claim) error {
 				add(1)
 				defer add(-1)
-				runs++
-				if runs == 1 {
+				if runs.Add(1) == 1 {
 					<-ctx.Done()
 					s.off(false)
 					time.Sleep(5 * time.Minute) // it does not care
@@ -63,7 +64,7 @@ func TestAHandlerThatDoesNotCareKeepsItsPlaceAndLeavesItsSuccessorAlone(t *testi
 			},
 		}, taskqueue.Concurrency(2))
 		require.NoError(t, err)
-		assert.Equal(t, 2, runs, "the successor keeps its lease, also after the lost run has returned")
+		assert.EqualValues(t, 2, runs.Load(), "the successor keeps its lease, also after the lost run has returned")
 		assert.Equal(t, 2, most, "the place of the lost run stays taken")
 		i, err := q.Get(context.Background(), id)
 		require.NoError(t, err)
@@ -87,14 +88,13 @@ func TestTheLeaseOfALostRunIsNotExtended(t *testing.T) {
 		time.AfterFunc(time.Second, func() { s.set(true, false) })
 		time.AfterFunc(40*time.Second, func() { s.set(false, false) })
 		var second time.Duration
-		first := true
+		var runs atomic.Int64
 		require.NoError(t, q.Work(work, taskqueue.Handlers{"t": func(ctx context.Context, _ *taskqueue.Claim) error {
-			if !first {
+			if runs.Add(1) > 1 {
 				second = time.Since(begin)
 				stop()
 				return nil
 			}
-			first = false
 			<-ctx.Done()
 			time.Sleep(time.Hour)
 			return nil

@@ -47,7 +47,8 @@ func newShares(weights map[string]int, places int) map[string]*share {
 	return all
 }
 
-// reserve waits for free places and takes them. 0: ctx is done. ends is how many runs
+// reserve waits for free places and takes them. 0: ctx is done, which may be a little later than the context of
+// Work: who has ended that, and gives a place back then, does not get another run. ends is how many runs
 // have ended by then.
 func (w *worker) reserve(ctx context.Context, queue string) (n, ends int) {
 	own := w.shares[queue]
@@ -59,7 +60,7 @@ func (w *worker) reserve(ctx context.Context, queue string) (n, ends int) {
 	})
 	w.gatherPlaces(ctx, own)
 	w.await(ctx, func() bool {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || w.until.Err() != nil {
 			return false
 		}
 		n, ends = min(w.mayTakeLocked(own), MaxBatch), w.ends

@@ -60,7 +60,7 @@ func (q *Queue) Work(ctx context.Context, handlers Handlers, opts ...WorkOption)
 		return nil // nothing is claimed for nobody
 	}
 	w := &worker{
-		q: q, o: o, handlers: maps.Clone(handlers), free: o.concurrency, nonce: rand.Text()[:8] + "/", clock: newClock(),
+		q: q, o: o, until: ctx, handlers: maps.Clone(handlers), free: o.concurrency, nonce: rand.Text()[:8] + "/", clock: newClock(),
 		runs: map[runKey]*run{}, times: map[string]*runTimes{}, sums: map[string]map[string]*sums.Sums{}, idle: map[string]bool{}, changed: make(chan struct{}),
 		settles: map[string]*group.Group[*settlement]{}, keepers: map[string]*lease.Keeper[*run]{}, shares: newShares(o.weights, o.concurrency),
 	}
@@ -116,6 +116,7 @@ type worker struct {
 	q        *Queue
 	o        *workOptions
 	handlers Handlers
+	until    context.Context // that of Work: when it is done nothing more is claimed
 	home     context.Context // of the scope in which handlers run
 	// nonce begins those of all claims, and is drawn: a process that is started again in
 	// its container has the name and the number of the one that has died. With its nonces,

@@ -45,6 +45,37 @@ func TestAWorkerWhoseContextIsDoneClaimsNothing(t *testing.T) {
 	})
 }
 
+// lateAfterFunc is a context whose functions of context.AfterFunc are called a second after its end: a goroutine may be
+// held up for as long.
+type lateAfterFunc struct{ context.Context }
+
+func (lateAfterFunc) Value(any) any { return nil } // so package context sees no context of its own
+
+func (c lateAfterFunc) AfterFunc(f func()) (stop func() bool) {
+	return context.AfterFunc(c.Context, func() {
+		time.Sleep(time.Second)
+		f()
+	})
+}
+
+// The handler that ends the context of the worker gives its place back before anybody else has heard of that end.
+func TestTheHandlerThatStopsTheWorkerIsTheLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newQueue(t)
+		for range 3 {
+			add(t, q, taskqueue.Task{Type: "t"})
+		}
+		work, stop := context.WithCancel(t.Context())
+		runs := 0
+		require.NoError(t, q.Work(lateAfterFunc{work}, taskqueue.Handlers{"t": func(context.Context, *taskqueue.Claim) error {
+			runs++
+			stop()
+			return nil
+		}}, taskqueue.Concurrency(1)))
+		assert.Equal(t, 1, runs)
+	})
+}
+
 func TestHandlersAreTheWorkersOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, _ := newQueue(t)

@@ -4,17 +4,18 @@
   const every = 2000; // ms
   const live = document.getElementById("live");
   const button = document.getElementById("pause");
-  let paused = false, timer = 0, asking = false;
+  let paused = false, timer = 0, asking = false, pressed = null;
 
   function say(text, off) {
     if (live.textContent !== text) live.textContent = text;
     live.classList.toggle("off", off);
   }
 
-  // busy: somebody marks text in it, or is about to answer a question.
+  // busy: somebody marks text in it, is about to answer a question, or presses something: it is clicked only if it is
+  // there yet when it is let go.
   function busy(part) {
     const marked = document.getSelection();
-    return marked && !marked.isCollapsed && marked.containsNode(part, true) || part.querySelector("details[open]") !== null;
+    return marked && !marked.isCollapsed && marked.containsNode(part, true) || part.querySelector("details[open]") !== null || part.contains(pressed);
   }
 
   // name is what tells a link or a button of a part from the others, also when it is renewed.
@@ -66,6 +67,8 @@
     renew();
   });
   document.addEventListener("visibilitychange", renew);
+  document.addEventListener("pointerdown", e => { pressed = e.target; }, true);
+  for (const end of ["pointerup", "pointercancel"]) document.addEventListener(end, () => { pressed = null; }, true);
   say("Live", false);
   timer = setTimeout(renew, every);
 })();

@@ -31,7 +31,7 @@ func TestAFullServerOfAnOlderVersionSettlesWhatItHas(t *testing.T) {
 	ctx := context.Background()
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
 	defer func() { assert.NoError(t, client.Close()) }()
-	require.Eventually(t, func() bool { return client.Ping(ctx).Err() == nil }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return client.Ping(ctx).Err() == nil }, 5*time.Minute, 10*time.Millisecond)
 	s, err := New(ctx, client)
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, s.Close()) }()

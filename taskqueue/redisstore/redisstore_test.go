@@ -41,10 +41,18 @@ func server(t testing.TB, settings ...string) *redis.Client {
 			_ = c.Close()
 		}
 		return err == nil
-	}, 30*time.Second, 10*time.Millisecond)
-	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
+	}, patience, 10*time.Millisecond)
+	client := clientOf(socket)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
+}
+
+// patience bounds waits for what comes for certain, however slow the machine is.
+const patience = 5 * time.Minute
+
+// clientOf returns a client of the server at a socket, which takes no answer that comes late for one that is lost.
+func clientOf(socket string) *redis.Client {
+	return redis.NewClient(&redis.Options{Network: "unix", Addr: socket, ReadTimeout: patience, WriteTimeout: patience, PoolTimeout: patience, DialTimeout: patience})
 }
 
 func TestStore(t *testing.T) {

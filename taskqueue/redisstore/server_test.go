@@ -179,7 +179,7 @@ func daemon(t *testing.T, dir string) (kill func()) {
 		}
 	}
 	t.Cleanup(kill)
-	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
+	client := clientOf(socket)
 	defer func() { _ = client.Close() }()
 	require.Eventually(t, func() bool {
 		c, err := net.Dial("unix", socket)
@@ -188,7 +188,7 @@ func daemon(t *testing.T, dir string) (kill func()) {
 			err = client.Ping(ctx).Err()
 		}
 		return err == nil
-	}, 30*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	return kill
 }
 
@@ -196,7 +196,7 @@ func daemon(t *testing.T, dir string) (kill func()) {
 func TestAServerThatIsKilledAndStartedAgain(t *testing.T) {
 	dir := t.TempDir()
 	kill := daemon(t, dir)
-	client := redis.NewClient(&redis.Options{Network: "unix", Addr: filepath.Join(dir, "s")})
+	client := clientOf(filepath.Join(dir, "s"))
 	t.Cleanup(func() { _ = client.Close() })
 	s := open(t, client)
 	for i := range 20 {
@@ -244,6 +244,7 @@ func TestBull1893OnlyANewHeadWakesWorkers(t *testing.T) {
 	_, err := sub.Receive(ctx) // it is subscribed
 	require.NoError(t, err)
 	claim(t, s, 1, time.Minute) // somebody sleeps
+	asleep(t, client)
 	for i := range 50 {
 		later := task(fmt.Sprint(i))
 		later.Delay = time.Hour + time.Duration(i)*time.Second
@@ -301,7 +302,7 @@ func TestAnIDWithoutItsPayloadIsADeadLetterInEveryState(t *testing.T) {
 		assert.Empty(t, claim(t, s, 10, time.Minute))
 		_, err := s.Get(ctx, "q", "running")
 		return err == nil
-	}, 20*time.Second, 5*time.Millisecond)
+	}, patience, 5*time.Millisecond)
 	for _, id := range []string{"retrying", "running", "ready"} {
 		i, err := s.Get(ctx, "q", id)
 		require.NoError(t, err)

@@ -71,7 +71,7 @@ func TestNoErrorHasThePassword(t *testing.T) {
 func TestAServerThatIsLoadingIsWaitedFor(t *testing.T) {
 	dir := t.TempDir()
 	kill := daemon(t, dir)
-	client := redis.NewClient(&redis.Options{Network: "unix", Addr: filepath.Join(dir, "s")})
+	client := clientOf(filepath.Join(dir, "s"))
 	t.Cleanup(func() { _ = client.Close() })
 	s := open(t, client)
 	for i := range 20 {
@@ -84,21 +84,25 @@ func TestAServerThatIsLoadingIsWaitedFor(t *testing.T) {
 	require.Eventually(t, func() bool {
 		info := client.Info(ctx, "persistence").Val()
 		return strings.Contains(info, "aof_rewrite_in_progress:0") && strings.Contains(info, "aof_rewrite_scheduled:0")
-	}, 30*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	kill()
 	path, err := exec.LookPath("redis-server")
 	require.NoError(t, err)
 	cmd := exec.Command(path, "--port", "0", "--unixsocket", filepath.Join(dir, "s"), "--dir", dir, "--save", "", "--appendonly", "yes",
-		"--key-load-delay", "100000", "--loading-process-events-interval-bytes", "1024")
+		"--key-load-delay", "1000000", "--loading-process-events-interval-bytes", "1024") // a minute and more, unless it is told to make haste
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
 	loading := func() bool { return strings.Contains(client.Info(ctx, "persistence").Val(), "\nloading:1") }
-	require.Eventually(t, loading, 20*time.Second, time.Millisecond)
+	require.Eventually(t, loading, patience, time.Millisecond)
 	var warned []string
-	again, err := redisstore.New(ctx, client, redisstore.Warn(func(text string) { warned = append(warned, text) }))
+	again, err := redisstore.New(ctx, client, redisstore.Warn(func(text string) {
+		if warned = append(warned, text); strings.Contains(text, "loading") {
+			assert.NoError(t, client.ConfigSet(ctx, "key-load-delay", "0").Err())
+		}
+	}))
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, again.Close()) }()
 	assert.Contains(t, strings.Join(warned, "\n"), "loading")
@@ -135,7 +139,7 @@ func cluster(t *testing.T) *redis.ClusterClient {
 		}
 		require.Eventually(t, func() bool {
 			return strings.Contains(node.Do(ctx, "CLUSTER", "INFO").String(), "cluster_state:ok")
-		}, 30*time.Second, 10*time.Millisecond)
+		}, patience, 10*time.Millisecond)
 		client = redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}})
 		t.Cleanup(func() { _ = client.Close() })
 		return client
@@ -225,11 +229,11 @@ func TestTheMasterOfASentinelByItsURL(t *testing.T) {
 
 	asked := redis.NewSentinelClient(&redis.Options{Addr: sentinel})
 	defer func() { assert.NoError(t, asked.Close()) }()
-	require.Eventually(t, func() bool { return asked.Failover(ctx, "mymaster").Err() == nil }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return asked.Failover(ctx, "mymaster").Err() == nil }, patience, 50*time.Millisecond)
 	require.Eventually(t, func() bool {
 		at, err := asked.GetMasterAddrByName(ctx, "mymaster").Result()
 		return err == nil && at[1] == fmt.Sprint(secondPort)
-	}, time.Minute, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 	moved := open(t, second)
 	require.Eventually(t, func() bool { // what the old master still takes is lost with it
 		_, err := s.Enqueue(ctx, "q", []taskqueue.Task{task("b")})
@@ -237,7 +241,7 @@ func TestTheMasterOfASentinelByItsURL(t *testing.T) {
 			_, err = moved.Get(ctx, "q", "b")
 		}
 		return err == nil
-	}, time.Minute, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 
 	_, err = taskqueue.Open(ctx, "redis+sentinel://"+sentinel+"/0")
 	assert.ErrorContains(t, err, "master_name")

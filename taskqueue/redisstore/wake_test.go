@@ -65,6 +65,15 @@ func listening(t *testing.T, client *redis.Client) *redisstore.Store {
 	return s
 }
 
+// asleep has all that sleep be taken to have asked just now for an hour, however slow this machine is. The server wakes
+// nobody who has not asked for some seconds.
+func asleep(t *testing.T, client *redis.Client) {
+	t.Helper()
+	for _, name := range client.ZRange(ctx, "tq:{q}:sleep", 0, -1).Val() {
+		require.NoError(t, client.ZIncrBy(ctx, "tq:{q}:sleep", float64(time.Hour.Microseconds()), name).Err())
+	}
+}
+
 // sleepers has n workers of one process and as many of others wait.
 func sleepers(ctx context.Context, t *testing.T, client *redis.Client, n int) chan *sleeper {
 	t.Helper()
@@ -76,6 +85,7 @@ func sleepers(ctx context.Context, t *testing.T, client *redis.Client, n int) ch
 	for i := range 2 * n {
 		(&sleeper{s: stores[max(i-n+1, 0)], name: fmt.Sprint("w", i), woken: woken}).sleep(ctx, t)
 	}
+	asleep(t, client)
 	return woken
 }
 

@@ -118,7 +118,7 @@ func TestATransactionOfAUserHoldsUpTheEndOfTheParentAlone(t *testing.T) {
 	settled.Go(func() {
 		assert.Equal(t, []store.SettleResult{store.Settled, store.Settled}, settleAs(t, b, store.Succeeded, got.Tasks...))
 	})
-	require.Eventually(t, func() bool { return stateOf(t, a, "other") == taskqueue.StateDone }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return stateOf(t, a, "other") == taskqueue.StateDone }, patience, time.Millisecond)
 	assert.Equal(t, taskqueue.StateRunning, stateOf(t, a, "parent"))
 	require.NoError(t, tx.Commit(t.Context()))
 	settled.Wait()

@@ -36,7 +36,7 @@ func TestProcessesThatStartAtOnceOnANewDatabaseAllBegin(t *testing.T) {
 			waiting := 0
 			err := c.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())").Scan(&waiting)
 			return err == nil && waiting == cap(errs)
-		}, time.Minute, 5*time.Millisecond)
+		}, patience, 5*time.Millisecond)
 		require.NoError(t, c.Close(t.Context())) // gives the lock back
 		for range cap(errs) {
 			assert.NoError(t, <-errs)

@@ -17,7 +17,7 @@ import (
 	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
-// A counted database counts the messages that are sent.
+// A counted database counts the messages of the last try of a transaction.
 type counted struct {
 	database
 	messages int
@@ -29,7 +29,10 @@ type countedTx struct {
 }
 
 func (c *counted) transact(ctx context.Context, m mode, f func(tx) error) error {
-	return c.database.transact(ctx, m, func(t tx) error { return f(&countedTx{t, c}) })
+	return c.database.transact(ctx, m, func(t tx) error {
+		c.messages = 0
+		return f(&countedTx{t, c})
+	})
 }
 
 func (t *countedTx) add(all []query) {
@@ -76,7 +79,6 @@ func TestABusyClaimSendsTwoMessages(t *testing.T) {
 	for _, run := range got {
 		all = append(all, store.Outcome{Ref: store.Ref{ID: run.ID, Token: run.Token}, Kind: store.Succeeded})
 	}
-	c.messages = 0
 	results, err := s.Settle(t.Context(), "q", append(all, all[0], store.Outcome{Ref: store.Ref{ID: got[1].ID, Token: 1}, Kind: store.Succeeded}))
 	require.NoError(t, err)
 	assert.Equal(t, 2, c.messages)

@@ -3,8 +3,10 @@
 package sqlstore
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -44,34 +46,37 @@ func TestClaimsAtTheSameTimeKeepMaxDeadLetters(t *testing.T) {
 // A claim looks for dead letters that are not kept when this process has made some, when the setting
 // is another, when there were more than a claim deletes, and each second: others may have made some.
 func TestAClaimSeldomLooksForDeadLetters(t *testing.T) {
-	s := openTemp(t)
-	defer func() { require.NoError(t, s.Close()) }()
-	looks := 0
-	hook(s, func(text string) {
-		if text == surplusText {
-			looks++
+	synctest.Test(t, func(t *testing.T) { // all of it is within a second
+		s, err := OpenFile(context.Background(), memory)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, s.Close()) }()
+		looks := 0
+		hook(s, func(text string) {
+			if text == surplusText {
+				looks++
+			}
+		})
+		after := func(want int, why string) {
+			t.Helper()
+			looks = 0
+			s.fronts.by["q"].looked = time.Now()
+			for range 5 {
+				claimed(t, s, 0)
+			}
+			assert.Equal(t, want, looks, why)
 		}
-	})
-	after := func(want int, why string) {
-		t.Helper()
+		keep := func(n int) { configure(t, s, "q", taskqueue.Settings{MaxDead: n}) }
+		buried(t, s, "a", 150)
+		after(0, "all are kept")
+		keep(20)
+		after(2, "it deletes 100 first")
+		buried(t, s, "b", 1)
+		after(1, "this process has made one")
+		keep(10)
+		after(1, "fewer are kept")
+		time.Sleep(wholeEvery)
 		looks = 0
-		s.fronts.by["q"].looked = time.Now()
-		for range 5 {
-			claimed(t, s, 0)
-		}
-		assert.Equal(t, want, looks, why)
-	}
-	keep := func(n int) { configure(t, s, "q", taskqueue.Settings{MaxDead: n}) }
-	buried(t, s, "a", 150)
-	after(0, "all are kept")
-	keep(20)
-	after(2, "it deletes 100 first")
-	buried(t, s, "b", 1)
-	after(1, "this process has made one")
-	keep(10)
-	after(1, "fewer are kept")
-	s.fronts.by["q"].looked = time.Now().Add(-wholeEvery)
-	looks = 0
-	claimed(t, s, 0)
-	assert.Equal(t, 1, looks, "others may have made some")
+		claimed(t, s, 0)
+		assert.Equal(t, 1, looks, "others may have made some")
+	})
 }

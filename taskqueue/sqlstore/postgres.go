@@ -54,8 +54,8 @@ func (s *server) close() error {
 }
 
 // transact is a method of database. It repeats what the server has given up for the sake of
-// another transaction, and what was not sent because the server had ended a connection of the
-// pool before.
+// another transaction, or because this process was stopped within it, and what was not sent because the
+// server had ended a connection of the pool before.
 func (s *server) transact(ctx context.Context, m mode, do func(tx) error) error {
 	for stale := 0; ; {
 		if s.closed.Load() {
@@ -69,7 +69,7 @@ func (s *server) transact(ctx context.Context, m mode, do func(tx) error) error 
 			return nil
 		case errors.Is(err, errAgain), errors.As(err, &refused) && (refused.Code == "40001" || refused.Code == "40P01"): // serialization, deadlock
 			sleep(ctx, time.Millisecond+rand.N(4*time.Millisecond))
-		case (pgconn.SafeToRetry(err) || refused != nil && refused.Code == "57P01" && !sent) && stale < 100: // one for each connection of a large pool
+		case (pgconn.SafeToRetry(err) || refused != nil && (refused.Code == idled || refused.Code == "57P01" && !sent)) && stale < 100: // one for each connection of a large pool
 			stale++
 		default:
 			return postgresError(ctx, err, unknown)
@@ -80,11 +80,15 @@ func (s *server) transact(ctx context.Context, m mode, do func(tx) error) error 
 	}
 }
 
+// idled is the code of an error with which the server ends a transaction that has sent nothing for two seconds: see
+// clockText. A commit that comes later is not carried out.
+const idled = "25P03"
+
 // rolledBack reports whether the server says that it has not carried out what it was sent. With FATAL
 // or PANIC it says why it ends the connection, maybe after the commit.
 func rolledBack(err error) bool {
 	var refused *pgconn.PgError
-	return errors.As(err, &refused) && (refused.SeverityUnlocalized == "ERROR" || refused.Severity == "ERROR")
+	return errors.As(err, &refused) && (refused.SeverityUnlocalized == "ERROR" || refused.Severity == "ERROR" || refused.Code == idled)
 }
 
 // isLocked reports whether a brief transaction has waited long enough for a lock of another.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -63,6 +64,43 @@ func TestTheFirstClaimOfAWorkerIsRepeated(t *testing.T) {
 		assert.Equal(t, first.Tasks[i].ID, repeated.Tasks[i].ID)
 		assert.Equal(t, first.Tasks[i].Token, repeated.Tasks[i].Token)
 	}
+}
+
+// The process is stopped within a transaction, and the server ends that after two seconds: nothing of it was carried
+// out, and it is repeated.
+func TestATransactionInWhichTheProcessIsStoppedIsRepeated(t *testing.T) {
+	all, pool, _ := pgStores(t, 1)
+	s := all[0]
+	stopped := func(at string) {
+		hook(s, onceAt(at, func() {
+			open := func() int64 {
+				return number(t, pool, "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction' AND datname = current_database()")
+			}
+			assert.EqualValues(t, 1, open())
+			assert.Eventually(t, func() bool { return open() == 0 }, patience, 10*time.Millisecond)
+		}))
+	}
+	stopped("INSERT INTO tq_task")
+	assert.Equal(t, []taskqueue.Result{{Verdict: taskqueue.Added, ID: "a"}}, add(t, s, newTask("a")))
+	claimed(t, s, 0)
+	stopped("INSERT INTO tq_worker") // in the message that has the commit
+	got, err := claimAs(s, "w", "1/1", 1, time.Minute)
+	require.NoError(t, err)
+	require.Len(t, got.Tasks, 1)
+	sound(t, s)
+
+	tries := 0 // a connection by TCP is told why it has ended, and not only that
+	require.NoError(t, s.db.transact(t.Context(), writes, func(t tx) error {
+		var now moment
+		if err := t.run(query{clock: &now}); err != nil {
+			return err
+		}
+		if tries++; tries == 1 {
+			return &pgconn.PgError{Severity: "FATAL", Code: idled}
+		}
+		return t.end()
+	}))
+	assert.Equal(t, 2, tries)
 }
 
 // A transaction of a user adds a task whose key another task gives up between two statements.

@@ -5,7 +5,7 @@ package sqlstore
 import (
 	"context"
 	"fmt"
-	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
@@ -25,13 +25,17 @@ import (
 	"github.com/ambit-go/ambit/taskqueue/taskqueuetest"
 )
 
-// A cluster is a server of PostgreSQL that this test binary has started.
+// A cluster is a server of PostgreSQL that this test binary has started. It listens on a socket in its folder: a port
+// that is free now may be taken when the server begins to listen, and for a minute after that.
 type cluster struct {
-	dir, port string
-	as        *syscall.SysProcAttr
-	process   *os.Process   // of the server
-	ended     chan struct{} // closed when it has
+	dir     string
+	as      *syscall.SysProcAttr
+	process *os.Process   // of the server
+	ended   chan struct{} // closed when it has
 }
+
+// patience bounds waits for what comes for certain, however slow the machine is.
+const patience = 5 * time.Minute
 
 var shared struct {
 	sync.Once
@@ -78,10 +82,6 @@ func startCluster(t testing.TB, settings ...string) *cluster {
 		require.NoError(t, os.Chown(dir, uid, gid))
 		c.as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	_, c.port, _ = net.SplitHostPort(listener.Addr().String())
-	require.NoError(t, listener.Close())
 	initdb := exec.Command(programOf(t, "initdb"), "-D", filepath.Join(dir, "data"), "-U", "postgres", "-E", "UTF8", "--locale=C", "-A", "trust", "--no-sync")
 	initdb.SysProcAttr, initdb.Dir = c.as, os.TempDir()
 	out, err := initdb.CombinedOutput()
@@ -91,7 +91,7 @@ func startCluster(t testing.TB, settings ...string) *cluster {
 }
 
 func (c *cluster) start(t testing.TB, settings ...string) {
-	args := append([]string{"-D", filepath.Join(c.dir, "data"), "-h", "127.0.0.1", "-p", c.port, "-k", "", "-c", "fsync=off", "-c", "max_connections=200"}, settings...)
+	args := append([]string{"-D", filepath.Join(c.dir, "data"), "-h", "", "-k", c.dir, "-c", "fsync=off", "-c", "max_connections=200"}, settings...)
 	c.run(t, args)
 	require.Eventually(t, func() bool {
 		conn, err := pgx.Connect(context.Background(), c.url("postgres"))
@@ -105,7 +105,7 @@ func (c *cluster) start(t testing.TB, settings ...string) {
 		default:
 		}
 		return false
-	}, time.Minute, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 }
 
 // run starts the process. It may end by itself.
@@ -129,7 +129,7 @@ func (c *cluster) end(by os.Signal) {
 func (c *cluster) stop() { c.end(os.Interrupt) }
 
 func (c *cluster) url(database string) string {
-	return fmt.Sprintf("postgres://postgres@127.0.0.1:%s/%s?sslmode=disable", c.port, database)
+	return fmt.Sprintf("postgres://postgres@/%s?host=%s", database, url.QueryEscape(c.dir))
 }
 
 // emptyDatabase makes an empty database on the server that all tests share.

@@ -79,7 +79,7 @@ func limitBehindMany(f *fixture) {
 	f.limit(taskqueue.Limit{Key: "full", Concurrency: 1})
 	at := time.Now().Add(-time.Hour)
 	f.add(keyed("runs", "full"))
-	first := f.one()
+	first := f.claimFor("w", 1, time.Hour)[0]
 	f.many(many, func(i int, t *taskqueue.Task) {
 		t.LimitKey, t.RunAt = "full", at.Add(time.Duration(i)*time.Microsecond)
 	})

@@ -52,7 +52,7 @@ func deafHandler(f *workFixture) {
 			c.SetResult([]byte("of the successor"))
 			stopSecond()
 			return nil
-		}, taskqueue.WorkerName("second"))
+		}, taskqueue.WorkerName("second"), taskqueue.Lease(patience))
 		close(settled)
 	})
 	workers.Wait()
@@ -86,7 +86,7 @@ func stopGivesBack(f *workFixture) {
 		assert.GreaterOrEqual(f, time.Since(told), 400*time.Millisecond, "the grace")
 		running--
 		return ctx.Err()
-	}, taskqueue.Concurrency(2), taskqueue.ShutdownGrace(400*time.Millisecond))
+	}, taskqueue.Concurrency(2), taskqueue.ShutdownGrace(400*time.Millisecond), taskqueue.Lease(patience))
 	assert.Zero(f, running, "nothing runs after Work has returned")
 	assert.Equal(f, 2, began, "nothing is claimed when the worker stops")
 	for _, id := range []string{"a", "b", "waits"} {
@@ -104,10 +104,10 @@ func stopLetsEnd(f *workFixture) {
 	defer stop()
 	f.work(work, f.s, func(ctx context.Context, c *taskqueue.Claim) error {
 		stop()
-		time.Sleep(1500 * time.Millisecond) // longer than a lease: it is extended in the grace
+		time.Sleep(6 * time.Second) // longer than a lease: it is extended in the grace
 		assert.NoError(f, ctx.Err())
 		return nil
-	}, taskqueue.ShutdownGrace(patience))
+	}, taskqueue.ShutdownGrace(patience), taskqueue.Lease(5*time.Second))
 	assert.Equal(f, taskqueue.StateDone, f.get("a").State)
 	assert.Zero(f, f.get("a").Crashes)
 }

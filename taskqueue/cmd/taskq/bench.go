@@ -198,7 +198,7 @@ func (b *bench) add(ctx context.Context, name string, batch int) error {
 						for i := range tasks {
 							tasks[i] = taskqueue.Task{Type: "bench", Payload: payload}
 						}
-						if _, err := b.q.EnqueueAll(ctx, tasks); err != nil {
+						if _, err := b.enqueue(ctx, tasks); err != nil {
 							return err
 						}
 						done.Add(int64(len(tasks)))
@@ -208,6 +208,14 @@ func (b *bench) add(ctx context.Context, name string, batch int) error {
 			return nil
 		})
 	})
+}
+
+// enqueue adds tasks unless ctx is done. It does not leave a call that is on its way: clean would not find those tasks.
+func (b *bench) enqueue(ctx context.Context, tasks []taskqueue.Task) ([]taskqueue.Result, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return b.q.EnqueueAll(context.WithoutCancel(ctx), tasks)
 }
 
 // work runs what was added.
@@ -235,7 +243,7 @@ func (b *bench) measureLate(ctx context.Context) error {
 			after := time.Second + time.Duration(from+i)*time.Second/benchDue + rand.N(time.Second/benchDue)
 			tasks[i] = taskqueue.Task{Type: "bench", Delay: after}
 		}
-		if _, err := b.q.EnqueueAll(ctx, tasks); err != nil {
+		if _, err := b.enqueue(ctx, tasks); err != nil {
 			return err
 		}
 	}

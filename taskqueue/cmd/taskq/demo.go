@@ -29,7 +29,7 @@ const (
 	demoLease   = 2 * time.Second
 	demoWorkers = 3
 	// demoLimit is how long it takes at most: longer than that something is wrong.
-	demoLimit = 25 * time.Second
+	demoLimit = 5 * time.Minute
 )
 
 func demoCommand(f *flag.FlagSet) func(context.Context, *env) error {

@@ -23,7 +23,7 @@ import (
 func newStore(t *testing.T) string {
 	t.Helper()
 	store := "sqlite:" + filepath.Join(t.TempDir(), "tasks")
-	status, _, errs := taskq(t, store, "enqueue", "-delay", "1h", "-id", "first", "x")
+	status, _, errs := taskq(t, store, "enqueue", "-delay", "1h", "-keep", "1h", "-id", "first", "x")
 	require.Zero(t, status, errs)
 	return store
 }
@@ -113,7 +113,7 @@ func TestAnActThatIsRefusedSaysWhy(t *testing.T) {
 		if strings.HasPrefix(args, "retry") {
 			_, _, _ = taskq(t, store, "retry", "first")
 			_, _, _ = taskq(t, store, "delete", "first")
-			_, _, _ = taskq(t, store, "enqueue", "-delay", "1h", "-id", "first", "x")
+			_, _, _ = taskq(t, store, "enqueue", "-delay", "1h", "-keep", "1h", "-id", "first", "x")
 		}
 		status, _, errs := taskq(t, store, strings.Fields(args)...)
 		assert.Equal(t, 3, status, args)

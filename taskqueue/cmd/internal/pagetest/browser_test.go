@@ -2,6 +2,7 @@ package pagetest
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
@@ -58,7 +60,7 @@ func browse(t *testing.T, s taskqueue.Store, opts ...page.Option) *tab {
 	}))
 	t.Cleanup(server.Close)
 	b.url = server.URL
-	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.Flag("disable-dev-shm-usage", true))
+	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(patience))
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, flags...)
@@ -113,9 +115,20 @@ func call[P, R any](b *tab, what cdp.Command[P, R], p P) R {
 	return answer
 }
 
+// click clicks at an element. The page may put another one in its place before it is clicked at.
 func (b *tab) click(selector string) {
 	b.Helper()
-	require.NoError(b, chromedp.Do(b.ctx, chromedp.Click(chromedp.CSS(selector))))
+	err := chromedp.Do(b.ctx, chromedp.Click(chromedp.CSS(selector)))
+	for err != nil && b.ctx.Err() == nil && isGone(err) {
+		err = chromedp.Do(b.ctx, chromedp.Click(chromedp.CSS(selector)))
+	}
+	require.NoError(b, err)
+}
+
+// isGone reports whether the browser says that a node, or a page, is not there any more.
+func isGone(err error) bool {
+	var said *cdproto.Error
+	return errors.As(err, &said) && said.Code == -32000 || errors.Is(err, chromedp.ErrInvalidDimensions)
 }
 
 func (b *tab) open(at string) {
@@ -127,10 +140,13 @@ func (b *tab) open(at string) {
 	require.NoError(b, err)
 }
 
-// eval returns what an expression is in the page.
+// eval returns what an expression is in the page, or in the next if the page has gone meanwhile.
 func eval[T any](b *tab, expression string) T {
 	b.Helper()
 	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	for err != nil && b.ctx.Err() == nil && isGone(err) {
+		v, err = chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	}
 	require.NoError(b, err)
 	return v
 }
@@ -155,7 +171,17 @@ func (b *tab) size(width, height int64, scheme string) {
 	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 }
 
-func (b *tab) text() string { b.Helper(); return eval[string](b, "document.body.innerText") }
+// text is that of the page when it is there as a whole.
+func (b *tab) text() string {
+	b.Helper()
+	const whole = `document.readyState === "complete" ? document.body.innerText : ""`
+	text := eval[string](b, whole)
+	for text == "" {
+		require.NoError(b, b.ctx.Err())
+		text = eval[string](b, whole)
+	}
+	return text
+}
 
 // watchPwned has the page know the function that what is hostile calls.
 const watchPwned = `window.pwned = () => { document.documentElement.dataset.pwned = "yes" }`

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -126,107 +127,113 @@ func fill(t *testing.T, s taskqueue.Store, queue, something string) {
 }
 
 func TestThePageTellsWhatThereIs(t *testing.T) {
-	s := open(t)
-	fill(t, s, "mail", "")
-	fill(t, s, "reports", "")
-	status, text, _ := get(s, "/", page.Name("redis://somewhere"))
-	assert.Equal(t, http.StatusOK, status)
-	for _, want := range []string{
-		"redis://somewhere", "mail", "reports", "paused", "at most 7 run, at most 2.5 a second, 4 at once, 1,234 dead letters kept",
-		"dead because of", "failed because of", "type", "running0", "worker", "half", "asked to stop",
-		"nightly", "@daily", "60 min 0 s ago", ">in ",
-		"As of",
-	} {
-		assert.Contains(t, text, want)
-	}
-	status, text, _ = get(s, "/?queue=mail")
-	assert.Equal(t, http.StatusOK, status)
-	assert.NotContains(t, text, "reports")
-	status, text, _ = get(s, "/", page.Queues("reports"))
-	assert.Equal(t, http.StatusOK, status)
-	assert.NotContains(t, text, "mail")
-	status, text, _ = get(s, "/?queue=nothing")
-	assert.Equal(t, http.StatusNotFound, status)
-	assert.Contains(t, text, "There is no such queue")
-	_, text, _ = get(open(t), "/")
-	assert.Contains(t, text, "taskq enqueue")
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		fill(t, s, "mail", "")
+		fill(t, s, "reports", "")
+		status, text, _ := get(s, "/", page.Name("redis://somewhere"))
+		assert.Equal(t, http.StatusOK, status)
+		for _, want := range []string{
+			"redis://somewhere", "mail", "reports", "paused", "at most 7 run, at most 2.5 a second, 4 at once, 1,234 dead letters kept",
+			"dead because of", "failed because of", "type", "running0", "worker", "half", "asked to stop",
+			"nightly", "@daily", "60 min 0 s ago", ">in ",
+			"As of",
+		} {
+			assert.Contains(t, text, want)
+		}
+		status, text, _ = get(s, "/?queue=mail")
+		assert.Equal(t, http.StatusOK, status)
+		assert.NotContains(t, text, "reports")
+		status, text, _ = get(s, "/", page.Queues("reports"))
+		assert.Equal(t, http.StatusOK, status)
+		assert.NotContains(t, text, "mail")
+		status, text, _ = get(s, "/?queue=nothing")
+		assert.Equal(t, http.StatusNotFound, status)
+		assert.Contains(t, text, "There is no such queue")
+		_, text, _ = get(open(t), "/")
+		assert.Contains(t, text, "taskq enqueue")
+	})
 }
 
 // hidden are values that nobody sees, which are sent back as they are.
 var hidden = regexp.MustCompile(`(type="hidden" name="\w+"|<input name="\w+") value="[^"]*"`)
 
 func TestWhatTasksBringAlongIsEscaped(t *testing.T) {
-	s := open(t)
-	fill(t, s, "q"+hostile, hostile)
-	q, id := url.QueryEscape("q"+hostile), url.QueryEscape("dead0"+hostile)
-	for _, at := range []string{
-		"/", "/?queue=" + q, "/?queue=" + url.QueryEscape(hostile), "/list?state=dead&queue=" + q, "/list?state=running&queue=" + q,
-		"/list?state=dead&error=" + id + "&type=" + id + "&key=" + id + "&queue=" + q, "/list?state=" + id + "&queue=" + q,
-		"/task?queue=" + q + "&id=" + id, "/task?id=" + id, "/task?id=" + url.QueryEscape(hostile), "/kind?queue=" + q + "&type=" + url.QueryEscape("type"+hostile),
-		"/?did=retry&n=" + id, "/?did=" + id, "/list?older=" + id + "&queue=" + q,
-	} {
-		_, text, _ := get(s, at, page.Name(hostile), page.AllowActions())
-		assert.Equal(t, 1, strings.Count(text, "<script"), "only that of the page")
-		assert.Equal(t, 1, strings.Count(text, "<style"))
-		text = hidden.ReplaceAllString(text, "")
-		for _, bad := range []string{"<img", "\u202e", `"' onmouseover`} {
-			assert.Zero(t, strings.Count(text, bad), bad)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		fill(t, s, "q"+hostile, hostile)
+		q, id := url.QueryEscape("q"+hostile), url.QueryEscape("dead0"+hostile)
+		for _, at := range []string{
+			"/", "/?queue=" + q, "/?queue=" + url.QueryEscape(hostile), "/list?state=dead&queue=" + q, "/list?state=running&queue=" + q,
+			"/list?state=dead&error=" + id + "&type=" + id + "&key=" + id + "&queue=" + q, "/list?state=" + id + "&queue=" + q,
+			"/task?queue=" + q + "&id=" + id, "/task?id=" + id, "/task?id=" + url.QueryEscape(hostile), "/kind?queue=" + q + "&type=" + url.QueryEscape("type"+hostile),
+			"/?did=retry&n=" + id, "/?did=" + id, "/list?older=" + id + "&queue=" + q,
+		} {
+			_, text, _ := get(s, at, page.Name(hostile), page.AllowActions())
+			assert.Equal(t, 1, strings.Count(text, "<script"), "only that of the page")
+			assert.Equal(t, 1, strings.Count(text, "<style"))
+			text = hidden.ReplaceAllString(text, "")
+			for _, bad := range []string{"<img", "\u202e", `"' onmouseover`} {
+				assert.Zero(t, strings.Count(text, bad), bad)
+			}
 		}
-	}
-	_, text, _ := get(s, "/")
-	for _, want := range []string{"&lt;img", `\u{202e}`} {
-		assert.Positive(t, strings.Count(text, want), want)
-	}
+		_, text, _ := get(s, "/")
+		for _, want := range []string{"&lt;img", `\u{202e}`} {
+			assert.Positive(t, strings.Count(text, want), want)
+		}
+	})
 }
 
 func TestTheSameAsJSON(t *testing.T) {
-	s := open(t)
-	fill(t, s, "q"+hostile, hostile)
-	fill(t, s, "mail", "")
-	type answer struct {
-		Store, Error string
-		Queues       []struct {
-			Queue    string
-			States   map[string]int
-			Counts   map[string]int
-			Settings taskqueue.Settings
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		fill(t, s, "q"+hostile, hostile)
+		fill(t, s, "mail", "")
+		type answer struct {
+			Store, Error string
+			Queues       []struct {
+				Queue    string
+				States   map[string]int
+				Counts   map[string]int
+				Settings taskqueue.Settings
+			}
+			Running  []struct{ Queue, ID, Progress, Worker string }
+			Failures []struct {
+				Queue, Type, Error string
+				Dead, Retrying     int
+			}
+			Periodic []struct {
+				Name string
+				Next time.Time
+			}
 		}
-		Running  []struct{ Queue, ID, Progress, Worker string }
-		Failures []struct {
-			Queue, Type, Error string
-			Dead, Retrying     int
-		}
-		Periodic []struct {
-			Name string
-			Next time.Time
-		}
-	}
-	var all, one answer
-	status, text, header := get(s, "/api", page.Name("memory"))
-	assert.Equal(t, http.StatusOK, status)
-	assert.Equal(t, "application/json", header.Get("Content-Type"))
-	require.NoError(t, json.Unmarshal([]byte(text), &all))
-	assert.Equal(t, "memory", all.Store)
-	require.Len(t, all.Queues, 2)
-	assert.Len(t, all.Failures, 4)
-	_, text, _ = get(s, "/api?queue="+url.QueryEscape("q"+hostile))
-	require.NoError(t, json.Unmarshal([]byte(text), &one))
-	require.Len(t, one.Queues, 1)
-	q := one.Queues[0]
-	assert.Equal(t, "q"+hostile, q.Queue, "names are as they are")
-	assert.Equal(t, map[string]int{"scheduled": 1, "ready": 0, "running": 2, "retrying": 3, "done": 4, "dead": 2, "cancelled": 0, "waiting": 0}, filled(q.States))
-	assert.Equal(t, 4, q.Counts["done"])
-	assert.True(t, q.Settings.Paused)
-	require.Len(t, one.Running, 2)
-	assert.Equal(t, "worker"+hostile, one.Running[0].Worker)
-	require.Len(t, one.Failures, 2)
-	assert.Equal(t, []int{2, 3}, []int{one.Failures[0].Dead, one.Failures[1].Retrying})
-	require.Len(t, one.Periodic, 1)
-	assert.True(t, one.Periodic[0].Next.IsZero(), "a schedule that this program does not understand")
-	status, text, _ = get(s, "/api?queue=nothing")
-	assert.Equal(t, http.StatusNotFound, status)
-	require.NoError(t, json.Unmarshal([]byte(text), &one))
-	assert.Empty(t, one.Queues)
+		var all, one answer
+		status, text, header := get(s, "/api", page.Name("memory"))
+		assert.Equal(t, http.StatusOK, status)
+		assert.Equal(t, "application/json", header.Get("Content-Type"))
+		require.NoError(t, json.Unmarshal([]byte(text), &all))
+		assert.Equal(t, "memory", all.Store)
+		require.Len(t, all.Queues, 2)
+		assert.Len(t, all.Failures, 4)
+		_, text, _ = get(s, "/api?queue="+url.QueryEscape("q"+hostile))
+		require.NoError(t, json.Unmarshal([]byte(text), &one))
+		require.Len(t, one.Queues, 1)
+		q := one.Queues[0]
+		assert.Equal(t, "q"+hostile, q.Queue, "names are as they are")
+		assert.Equal(t, map[string]int{"scheduled": 1, "ready": 0, "running": 2, "retrying": 3, "done": 4, "dead": 2, "cancelled": 0, "waiting": 0}, filled(q.States))
+		assert.Equal(t, 4, q.Counts["done"])
+		assert.True(t, q.Settings.Paused)
+		require.Len(t, one.Running, 2)
+		assert.Equal(t, "worker"+hostile, one.Running[0].Worker)
+		require.Len(t, one.Failures, 2)
+		assert.Equal(t, []int{2, 3}, []int{one.Failures[0].Dead, one.Failures[1].Retrying})
+		require.Len(t, one.Periodic, 1)
+		assert.True(t, one.Periodic[0].Next.IsZero(), "a schedule that this program does not understand")
+		status, text, _ = get(s, "/api?queue=nothing")
+		assert.Equal(t, http.StatusNotFound, status)
+		require.NoError(t, json.Unmarshal([]byte(text), &one))
+		assert.Empty(t, one.Queues)
+	})
 }
 
 // filled has every state: a store may leave out those of which there are none.
@@ -238,26 +245,28 @@ func filled(states map[string]int) map[string]int {
 }
 
 func TestAStoreThatDoesNotAnswerIsTold(t *testing.T) {
-	s := open(t)
-	fill(t, s, "mail", "")
-	s.down.Store(true)
-	status, text, _ := get(s, "/")
-	assert.Equal(t, http.StatusServiceUnavailable, status)
-	assert.Contains(t, text, "The store does not answer:</strong> &lt;b&gt;refused")
-	status, text, _ = get(s, "/healthz")
-	assert.Equal(t, http.StatusServiceUnavailable, status)
-	assert.Contains(t, text, "refused")
-	status, text, _ = get(s, "/api")
-	assert.Equal(t, http.StatusServiceUnavailable, status)
-	assert.Contains(t, text, `"error":`)
-	status, text, _ = get(s, "/api?queue=mail")
-	assert.Equal(t, http.StatusServiceUnavailable, status)
-	assert.Contains(t, text, `"error":`)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		fill(t, s, "mail", "")
+		s.down.Store(true)
+		status, text, _ := get(s, "/")
+		assert.Equal(t, http.StatusServiceUnavailable, status)
+		assert.Contains(t, text, "The store does not answer:</strong> &lt;b&gt;refused")
+		status, text, _ = get(s, "/healthz")
+		assert.Equal(t, http.StatusServiceUnavailable, status)
+		assert.Contains(t, text, "refused")
+		status, text, _ = get(s, "/api")
+		assert.Equal(t, http.StatusServiceUnavailable, status)
+		assert.Contains(t, text, `"error":`)
+		status, text, _ = get(s, "/api?queue=mail")
+		assert.Equal(t, http.StatusServiceUnavailable, status)
+		assert.Contains(t, text, `"error":`)
 
-	s.down.Store(false)
-	status, text, _ = get(s, "/healthz")
-	assert.Equal(t, http.StatusOK, status)
-	assert.Equal(t, "ok\n", text)
+		s.down.Store(false)
+		status, text, _ = get(s, "/healthz")
+		assert.Equal(t, http.StatusOK, status)
+		assert.Equal(t, "ok\n", text)
+	})
 }
 
 func TestThePageOnlyReads(t *testing.T) {
@@ -285,39 +294,45 @@ func TestThePageOnlyReads(t *testing.T) {
 }
 
 func TestEveryAnswerHasTheHeadersThatKeepItToItself(t *testing.T) {
-	p := page.New(open(t))
-	for _, at := range []string{"/", "/api", "/metrics", "/healthz", "/nothing"} {
-		_, _, header := ask(p, http.MethodGet, at)
-		policy := header.Get("Content-Security-Policy")
-		for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"} {
-			assert.Contains(t, policy, want)
+	synctest.Test(t, func(t *testing.T) {
+		p := page.New(open(t))
+		for _, at := range []string{"/", "/api", "/metrics", "/healthz", "/nothing"} {
+			_, _, header := ask(p, http.MethodGet, at)
+			policy := header.Get("Content-Security-Policy")
+			for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"} {
+				assert.Contains(t, policy, want)
+			}
+			assert.NotContains(t, policy, "unsafe")
+			assert.Equal(t, "nosniff", header.Get("X-Content-Type-Options"))
+			assert.Equal(t, "DENY", header.Get("X-Frame-Options"))
+			assert.Equal(t, "same-origin", header.Get("Referrer-Policy"))
+			assert.Equal(t, "no-store", header.Get("Cache-Control"))
 		}
-		assert.NotContains(t, policy, "unsafe")
-		assert.Equal(t, "nosniff", header.Get("X-Content-Type-Options"))
-		assert.Equal(t, "DENY", header.Get("X-Frame-Options"))
-		assert.Equal(t, "same-origin", header.Get("Referrer-Policy"))
-		assert.Equal(t, "no-store", header.Get("Cache-Control"))
-	}
+	})
 }
 
 func TestNothingComesFromElsewhere(t *testing.T) {
-	s := open(t)
-	fill(t, s, "mail", "")
-	_, text, _ := get(s, "/")
-	without := strings.ReplaceAll(text, "http://www.w3.org/2000/svg", "")
-	for _, bad := range []string{"http:", "https:", "src=", "@import", "url(", "<link rel=\"stylesheet"} {
-		assert.NotContains(t, strings.ReplaceAll(without, "'", "\""), bad)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		fill(t, s, "mail", "")
+		_, text, _ := get(s, "/")
+		without := strings.ReplaceAll(text, "http://www.w3.org/2000/svg", "")
+		for _, bad := range []string{"http:", "https:", "src=", "@import", "url(", "<link rel=\"stylesheet"} {
+			assert.NotContains(t, strings.ReplaceAll(without, "'", "\""), bad)
+		}
+	})
 }
 
 func TestThePageUnderAPrefix(t *testing.T) {
-	s := open(t)
-	fill(t, s, "mail", "")
-	mux := http.NewServeMux()
-	mux.Handle("/tasks/", http.StripPrefix("/tasks", page.New(s)))
-	status, text, _ := ask(mux, http.MethodGet, "/tasks/")
-	assert.Equal(t, http.StatusOK, status)
-	assert.NotContains(t, text, `href="/`, "links are relative")
-	status, _, _ = ask(mux, http.MethodGet, "/tasks/api")
-	assert.Equal(t, http.StatusOK, status)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		fill(t, s, "mail", "")
+		mux := http.NewServeMux()
+		mux.Handle("/tasks/", http.StripPrefix("/tasks", page.New(s)))
+		status, text, _ := ask(mux, http.MethodGet, "/tasks/")
+		assert.Equal(t, http.StatusOK, status)
+		assert.NotContains(t, text, `href="/`, "links are relative")
+		status, _, _ = ask(mux, http.MethodGet, "/tasks/api")
+		assert.Equal(t, http.StatusOK, status)
+	})
 }

@@ -21,77 +21,83 @@ import (
 )
 
 func TestAListHasTheTasksOfAState(t *testing.T) {
-	s := open(t)
-	fill(t, s, "mail", "")
-	for state, want := range map[string]string{"dead": "dead0", "retrying": "failed2", "done": "done3", "running": "running0", "scheduled": "tick", "ready": "No task is ready."} {
-		status, text, _ := get(s, "/list?queue=mail&state="+state)
-		assert.Equal(t, http.StatusOK, status)
-		assert.Contains(t, text, want, state)
-		assert.Contains(t, text, ">dead 2</a>", "the tabs have the counts")
-	}
-	for query, want := range map[string]string{"type=other": "like that", "error=because": "dead1", "error=other": "like that", "alike=dead+because+of+": "dead1", "alike=other": "like that", "key=x": "like that", "older=24": "like that"} {
-		_, text, _ := get(s, "/list?queue=mail&state=dead&"+query)
-		assert.Contains(t, text, want, query)
-	}
-	for query, c := range map[string]struct {
-		status int
-		want   string
-	}{
-		"queue=nothing":        {http.StatusNotFound, "There is no such queue"},
-		"queue=mail&state=odd": {http.StatusBadRequest, "use one of scheduled"},
-		"queue=mail&older=odd": {http.StatusBadRequest, "a number of hours"},
-		"queue=mail&after=odd": {http.StatusBadRequest, "cursor"},
-		"":                     {http.StatusBadRequest, "queue"},
-	} {
-		status, text, _ := get(s, "/list?"+query)
-		assert.Equal(t, c.status, status, query)
-		assert.Contains(t, text, c.want, query)
-	}
-	status, _, _ := get(s, "/list?queue=mail", page.Queues("other"))
-	assert.Equal(t, http.StatusNotFound, status, "a queue that is not shown has no list")
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		fill(t, s, "mail", "")
+		for state, want := range map[string]string{"dead": "dead0", "retrying": "failed2", "done": "done3", "running": "running0", "scheduled": "tick", "ready": "No task is ready."} {
+			status, text, _ := get(s, "/list?queue=mail&state="+state)
+			assert.Equal(t, http.StatusOK, status)
+			assert.Contains(t, text, want, state)
+			assert.Contains(t, text, ">dead 2</a>", "the tabs have the counts")
+		}
+		for query, want := range map[string]string{"type=other": "like that", "error=because": "dead1", "error=other": "like that", "alike=dead+because+of+": "dead1", "alike=other": "like that", "key=x": "like that", "older=24": "like that"} {
+			_, text, _ := get(s, "/list?queue=mail&state=dead&"+query)
+			assert.Contains(t, text, want, query)
+		}
+		for query, c := range map[string]struct {
+			status int
+			want   string
+		}{
+			"queue=nothing":        {http.StatusNotFound, "There is no such queue"},
+			"queue=mail&state=odd": {http.StatusBadRequest, "use one of scheduled"},
+			"queue=mail&older=odd": {http.StatusBadRequest, "a number of hours"},
+			"queue=mail&after=odd": {http.StatusBadRequest, "cursor"},
+			"":                     {http.StatusBadRequest, "queue"},
+		} {
+			status, text, _ := get(s, "/list?"+query)
+			assert.Equal(t, c.status, status, query)
+			assert.Contains(t, text, c.want, query)
+		}
+		status, _, _ := get(s, "/list?queue=mail", page.Queues("other"))
+		assert.Equal(t, http.StatusNotFound, status, "a queue that is not shown has no list")
+	})
 }
 
 var nextLink = regexp.MustCompile(`<a href="(list\?[^"]*after=[^"]*)">`)
 
 func TestAListHasPages(t *testing.T) {
-	s := open(t)
-	q, err := taskqueue.New(s)
-	require.NoError(t, err)
-	var tasks []taskqueue.Task
-	for i := range 700 {
-		tasks = append(tasks, taskqueue.Task{ID: fmt.Sprintf("id%03d", i), Type: fmt.Sprint("t", i/650)})
-	}
-	_, err = q.EnqueueAll(ctx, tasks)
-	require.NoError(t, err)
-	for query, n := range map[string]int{"": 700, "&type=t1": 50} {
-		seen := map[string]bool{}
-		pages := 0
-		for at := "/list?queue=default" + query; at != ""; pages++ {
-			_, text, _ := get(s, at)
-			for _, id := range regexp.MustCompile(`<bdi>id\d{3}</bdi>`).FindAllString(text, -1) {
-				seen[id] = true
-			}
-			next := nextLink.FindStringSubmatch(text)
-			if at = ""; next != nil {
-				at = "/" + strings.ReplaceAll(next[1], "&amp;", "&")
-			}
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		q, err := taskqueue.New(s)
+		require.NoError(t, err)
+		var tasks []taskqueue.Task
+		for i := range 700 {
+			tasks = append(tasks, taskqueue.Task{ID: fmt.Sprintf("id%03d", i), Type: fmt.Sprint("t", i/650)})
 		}
-		assert.Len(t, seen, n, query)
-		assert.LessOrEqual(t, pages, 15)
-	}
+		_, err = q.EnqueueAll(ctx, tasks)
+		require.NoError(t, err)
+		for query, n := range map[string]int{"": 700, "&type=t1": 50} {
+			seen := map[string]bool{}
+			pages := 0
+			for at := "/list?queue=default" + query; at != ""; pages++ {
+				_, text, _ := get(s, at)
+				for _, id := range regexp.MustCompile(`<bdi>id\d{3}</bdi>`).FindAllString(text, -1) {
+					seen[id] = true
+				}
+				next := nextLink.FindStringSubmatch(text)
+				if at = ""; next != nil {
+					at = "/" + strings.ReplaceAll(next[1], "&amp;", "&")
+				}
+			}
+			assert.Len(t, seen, n, query)
+			assert.LessOrEqual(t, pages, 15)
+		}
+	})
 }
 
 func TestAFilterLooksAtABoundedNumberOfTasks(t *testing.T) {
-	s := open(t)
-	q, err := taskqueue.New(s)
-	require.NoError(t, err)
-	for range 5 {
-		_, err = q.EnqueueAll(ctx, tasks(500))
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		q, err := taskqueue.New(s)
 		require.NoError(t, err)
-	}
-	_, text, _ := get(s, "/list?queue=default&type=nobody")
-	assert.Contains(t, text, "Not among the 2,000 tasks that were looked at.")
-	assert.Contains(t, text, "Look further")
+		for range 5 {
+			_, err = q.EnqueueAll(ctx, tasks(500))
+			require.NoError(t, err)
+		}
+		_, text, _ := get(s, "/list?queue=default&type=nobody")
+		assert.Contains(t, text, "Not among the 2,000 tasks that were looked at.")
+		assert.Contains(t, text, "Look further")
+	})
 }
 
 func TestATaskHasAPageOfItsOwn(t *testing.T) {
@@ -150,85 +156,91 @@ func TestATaskHasAPageOfItsOwn(t *testing.T) {
 }
 
 func TestATaskThatHasFailedNamesThoseThatWereSkippedAfterIt(t *testing.T) {
-	s := open(t)
-	q, err := taskqueue.New(s)
-	require.NoError(t, err)
-	_, err = q.EnqueueAll(ctx, []taskqueue.Task{
-		{ID: "fetch", Type: "t"}, {ID: "resize", Type: "t", After: []string{"fetch"}}, {ID: "publish", Type: "t", After: []string{"resize"}}, {ID: "other", Type: "t"},
-	})
-	require.NoError(t, err)
-	for _, id := range []string{"other", "fetch"} {
-		_, err = q.Cancel(ctx, id)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		q, err := taskqueue.New(s)
 		require.NoError(t, err)
-	}
-	_, text, _ := get(s, "/task?id=fetch")
-	assert.Contains(t, text, "Skipped after it")
-	assert.Contains(t, text, ">resize<")
-	assert.NotContains(t, text, ">publish<", "it was skipped after resize")
-	_, text, _ = get(s, "/task?id=other")
-	assert.NotContains(t, text, "Skipped after it")
+		_, err = q.EnqueueAll(ctx, []taskqueue.Task{
+			{ID: "fetch", Type: "t"}, {ID: "resize", Type: "t", After: []string{"fetch"}}, {ID: "publish", Type: "t", After: []string{"resize"}}, {ID: "other", Type: "t"},
+		})
+		require.NoError(t, err)
+		for _, id := range []string{"other", "fetch"} {
+			_, err = q.Cancel(ctx, id)
+			require.NoError(t, err)
+		}
+		_, text, _ := get(s, "/task?id=fetch")
+		assert.Contains(t, text, "Skipped after it")
+		assert.Contains(t, text, ">resize<")
+		assert.NotContains(t, text, ">publish<", "it was skipped after resize")
+		_, text, _ = get(s, "/task?id=other")
+		assert.NotContains(t, text, "Skipped after it")
+	})
 }
 
 func TestTasksThatWaitForOthersAreTold(t *testing.T) {
-	s := open(t)
-	q, err := taskqueue.New(s)
-	require.NoError(t, err)
-	_, err = q.EnqueueAll(ctx, []taskqueue.Task{
-		{ID: "build", Type: "build"}, {ID: "lint", Type: "lint", Retention: time.Hour},
-		{ID: "test", Type: "test", After: []string{"build", "lint"}}, {ID: "ship", Type: "ship", After: []string{"build"}, OnFailed: taskqueue.OnFailedWait},
-	})
-	require.NoError(t, err)
-	require.NoError(t, q.Work(ctx, taskqueue.Handlers{
-		"build": func(context.Context, *taskqueue.Claim) error {
-			return taskqueue.RetryAfter(time.Hour, errors.New("compiler is missing"))
-		},
-		"lint": func(context.Context, *taskqueue.Claim) error { return nil },
-	}, taskqueue.WorkUntilEmpty()))
-	part := func() string {
-		_, text, _ := get(s, "/")
-		_, text, _ = strings.Cut(text, `data-part="waiting"`)
-		text, _, _ = strings.Cut(text, "</section>")
-		return text
-	}
-	text := part()
-	assert.Contains(t, text, ">build<")
-	assert.Contains(t, text, `data-label="Others">2<`)
-	assert.Contains(t, text, "compiler is missing")
-	assert.NotContains(t, text, ">lint<", "it is done, and nobody waits for it")
-	_, list, _ := get(s, "/list?queue=default&state=waiting")
-	assert.Contains(t, list, ">build</bdi></a>, <a")
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		q, err := taskqueue.New(s)
+		require.NoError(t, err)
+		_, err = q.EnqueueAll(ctx, []taskqueue.Task{
+			{ID: "build", Type: "build"}, {ID: "lint", Type: "lint", Retention: time.Hour},
+			{ID: "test", Type: "test", After: []string{"build", "lint"}}, {ID: "ship", Type: "ship", After: []string{"build"}, OnFailed: taskqueue.OnFailedWait},
+		})
+		require.NoError(t, err)
+		require.NoError(t, q.Work(ctx, taskqueue.Handlers{
+			"build": func(context.Context, *taskqueue.Claim) error {
+				return taskqueue.RetryAfter(time.Hour, errors.New("compiler is missing"))
+			},
+			"lint": func(context.Context, *taskqueue.Claim) error { return nil },
+		}, taskqueue.WorkUntilEmpty()))
+		part := func() string {
+			_, text, _ := get(s, "/")
+			_, text, _ = strings.Cut(text, `data-part="waiting"`)
+			text, _, _ = strings.Cut(text, "</section>")
+			return text
+		}
+		text := part()
+		assert.Contains(t, text, ">build<")
+		assert.Contains(t, text, `data-label="Others">2<`)
+		assert.Contains(t, text, "compiler is missing")
+		assert.NotContains(t, text, ">lint<", "it is done, and nobody waits for it")
+		_, list, _ := get(s, "/list?queue=default&state=waiting")
+		assert.Contains(t, list, ">build</bdi></a>, <a")
 
-	_, err = q.Delete(ctx, "build")
-	require.NoError(t, err)
-	text = part()
-	assert.Contains(t, text, "not known", "ship waits for a task that is not there")
-	_, err = q.Delete(ctx, "ship")
-	require.NoError(t, err)
-	assert.Contains(t, part(), "No task waits for others.")
+		_, err = q.Delete(ctx, "build")
+		require.NoError(t, err)
+		text = part()
+		assert.Contains(t, text, "not known", "ship waits for a task that is not there")
+		_, err = q.Delete(ctx, "ship")
+		require.NoError(t, err)
+		assert.Contains(t, part(), "No task waits for others.")
+	})
 }
 
 func TestLimitsOfKeysAndTypesAreTold(t *testing.T) {
-	s := open(t)
-	q, err := taskqueue.New(s)
-	require.NoError(t, err)
-	require.NoError(t, q.SetLimit(ctx, taskqueue.Limit{Key: "tenant-*", Concurrency: 1}))
-	require.NoError(t, q.SetLimit(ctx, taskqueue.Limit{Type: "slow", Rate: 0.5, Burst: 2}))
-	_, err = q.EnqueueAll(ctx, []taskqueue.Task{
-		{Type: "t", LimitKey: "tenant-7"}, {Type: "t", LimitKey: "tenant-7"}, {Type: "t", LimitKey: "tenant-7"}, {Type: "t", LimitKey: "tenant-8"},
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		q, err := taskqueue.New(s)
+		require.NoError(t, err)
+		require.NoError(t, q.SetLimit(ctx, taskqueue.Limit{Key: "tenant-*", Concurrency: 1}))
+		require.NoError(t, q.SetLimit(ctx, taskqueue.Limit{Type: "slow", Rate: 0.5, Burst: 2}))
+		_, err = q.EnqueueAll(ctx, []taskqueue.Task{
+			{Type: "t", LimitKey: "tenant-7"}, {Type: "t", LimitKey: "tenant-7"}, {Type: "t", LimitKey: "tenant-7"}, {Type: "t", LimitKey: "tenant-8"},
+		})
+		require.NoError(t, err)
+		_, err = s.Claim(ctx, taskstore.ClaimRequest{Queue: "default", Worker: "w", Nonce: "1", Max: 10, Lease: time.Hour})
+		require.NoError(t, err)
+		_, err = q.Enqueue(ctx, taskqueue.Task{Type: "t", LimitKey: "tenant-7"}) // no claim has come to it yet
+		require.NoError(t, err)
+		_, text, _ := get(s, "/")
+		_, text, _ = strings.Cut(text, `data-part="limits"`)
+		text, _, _ = strings.Cut(text, "</section>")
+		rows := strings.Split(regexp.MustCompile(`<[^>]*>|\n`).ReplaceAllString(strings.ReplaceAll(text, "</tr>", "|"), " "), "|")
+		require.Len(t, rows, 5, "%q", rows)
+		for i, want := range []string{"tenant-7 default at most 1 run of tenant-* 1 2", "tenant-8 default at most 1 run of tenant-* 1 0", "kind slow default at most 0.5 a second, 2 at once 0 0"} {
+			assert.Contains(t, strings.Join(strings.Fields(rows[i+1]), " "), want)
+		}
 	})
-	require.NoError(t, err)
-	_, err = s.Claim(ctx, taskstore.ClaimRequest{Queue: "default", Worker: "w", Nonce: "1", Max: 10, Lease: time.Hour})
-	require.NoError(t, err)
-	_, err = q.Enqueue(ctx, taskqueue.Task{Type: "t", LimitKey: "tenant-7"}) // no claim has come to it yet
-	require.NoError(t, err)
-	_, text, _ := get(s, "/")
-	_, text, _ = strings.Cut(text, `data-part="limits"`)
-	text, _, _ = strings.Cut(text, "</section>")
-	rows := strings.Split(regexp.MustCompile(`<[^>]*>|\n`).ReplaceAllString(strings.ReplaceAll(text, "</tr>", "|"), " "), "|")
-	require.Len(t, rows, 5, "%q", rows)
-	for i, want := range []string{"tenant-7 default at most 1 run of tenant-* 1 2", "tenant-8 default at most 1 run of tenant-* 1 0", "kind slow default at most 0.5 a second, 2 at once 0 0"} {
-		assert.Contains(t, strings.Join(strings.Fields(rows[i+1]), " "), want)
-	}
 }
 
 func TestSchedulesHaveTheirNextTick(t *testing.T) {
@@ -341,24 +353,26 @@ func TestAWorkerNotesItsSumsWhenItStops(t *testing.T) {
 
 // Trouble looks different from nothing, in every view.
 func TestAStoreThatDoesNotAnswerLooksLikeNoEmptyOne(t *testing.T) {
-	s := open(t)
-	fill(t, s, "mail", "")
-	for _, at := range []string{"/", "/list?queue=mail&state=dead", "/task?queue=mail&id=dead0", "/task?id=dead0", "/kind?queue=mail&type=type"} {
-		s.down.Store(true)
-		status, text, _ := get(s, at)
-		assert.Equal(t, http.StatusServiceUnavailable, status, at)
-		assert.Contains(t, text, "The store does not answer:</strong> &lt;b&gt;refused", at)
-		for _, never := range []string{"There is no", "No task", "Nothing", "No queue"} {
-			assert.NotContains(t, text, never, at)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		fill(t, s, "mail", "")
+		for _, at := range []string{"/", "/list?queue=mail&state=dead", "/task?queue=mail&id=dead0", "/task?id=dead0", "/kind?queue=mail&type=type"} {
+			s.down.Store(true)
+			status, text, _ := get(s, at)
+			assert.Equal(t, http.StatusServiceUnavailable, status, at)
+			assert.Contains(t, text, "The store does not answer:</strong> &lt;b&gt;refused", at)
+			for _, never := range []string{"There is no", "No task", "Nothing", "No queue"} {
+				assert.NotContains(t, text, never, at)
+			}
+			s.down.Store(false)
+			status, text, _ = get(s, at)
+			assert.Equal(t, http.StatusOK, status, at)
+			assert.NotContains(t, text, "The store does not answer", at)
 		}
-		s.down.Store(false)
-		status, text, _ = get(s, at)
-		assert.Equal(t, http.StatusOK, status, at)
-		assert.NotContains(t, text, "The store does not answer", at)
-	}
-	_, text, _ := get(open(t), "/")
-	assert.Contains(t, text, "There is no queue yet")
-	assert.Contains(t, text, "Nothing has failed")
-	status, _, _ := get(s, "/kind?queue="+url.QueryEscape("nothing")+"&type=type")
-	assert.Equal(t, http.StatusNotFound, status)
+		_, text, _ := get(open(t), "/")
+		assert.Contains(t, text, "There is no queue yet")
+		assert.Contains(t, text, "Nothing has failed")
+		status, _, _ := get(s, "/kind?queue="+url.QueryEscape("nothing")+"&type=type")
+		assert.Equal(t, http.StatusNotFound, status)
+	})
 }

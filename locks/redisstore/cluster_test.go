@@ -120,7 +120,9 @@ func TestLeasesOfAClusterAreRenewedWhileTheUserKeepsAllConnectionsOfThePool(t *t
 		}
 		return nil
 	}))
-	results, err := made.Renew(ctx, []locks.Renewal{{Name: name, Ref: locks.Ref{ID: "a"}, Lease: time.Hour}})
+	limited, cancel := context.WithTimeout(ctx, 20*time.Second) // less than what one who wants a connection waits for
+	defer cancel()
+	results, err := made.Renew(limited, []locks.Renewal{{Name: name, Ref: locks.Ref{ID: "a"}, Lease: time.Hour}})
 	require.NoError(t, err)
 	require.Equal(t, locks.Extended, results[0].Verdict)
 }

@@ -174,6 +174,7 @@ func TestNotYoursIsALossAtOnce(t *testing.T) {
 		})
 		require.ErrorAs(t, err, new(*locks.LostError))
 		assert.Empty(t, w.store.Calls(lockstest.Release), "there is nothing to give back")
+		synctest.Wait() // a loss is told by the task that has found it
 		lost := w.events.of(locks.EventLost)
 		require.Len(t, lost, 1)
 		assert.Equal(t, "k", lost[0].Key)

@@ -89,7 +89,8 @@ func TestASemaphoreIsResizedWhileTwelveCallersUseIt(t *testing.T) {
 				})
 			}
 			for _, size := range []int64{3, 8, 1, 2, 5} {
-				if err := async.Sleep(ctx, 5*time.Second); err != nil {
+				// Not when permits are handed on: who was told of the size before, and who after, have no order then.
+				if err := async.Sleep(ctx, 5137*time.Millisecond); err != nil {
 					return err
 				}
 				limit.Store(max(limit.Load(), min(size, 5)))

@@ -45,7 +45,7 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	if s.answer != nil {
 		if status := s.answer(tries, r.Body); status != 0 {
-			w.WriteHeader(status)
+			answerEarly(w, r.Body, status)
 			return
 		}
 	}
@@ -59,6 +59,18 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.whole = body
 }
 
+// answerEarly answers before the body has come as a whole. A server that refuses takes what is on its way: it would else
+// reset the connection, and the client could see that before the answer. One that believes to have all takes no more.
+func answerEarly(w http.ResponseWriter, body io.Reader, status int) {
+	w.Header().Set("Content-Length", "0")
+	_ = http.NewResponseController(w).EnableFullDuplex()
+	w.WriteHeader(status)
+	if status >= 300 {
+		_ = http.NewResponseController(w).Flush()
+		_, _ = io.Copy(io.Discard, body)
+	}
+}
+
 // state returns the last upload, and how many came and broke off.
 func (s *store) state() (whole []byte, tries, broken int) {
 	s.mu.Lock()
@@ -66,10 +78,11 @@ func (s *store) state() (whole []byte, tries, broken int) {
 	return s.whole, s.tries, s.broken
 }
 
-// files makes files to pack: 2 MB that gzip cannot make smaller, and a link.
+// files makes files to pack: 8 MB that gzip cannot make smaller, and a link. That is more than what a system keeps of a
+// connection on its way, so nothing is there as a whole before the server has read of it.
 func files(t *testing.T) (dir string, content []byte) {
 	t.Helper()
-	dir, content = t.TempDir(), make([]byte, 2<<20)
+	dir, content = t.TempDir(), make([]byte, 8<<20)
 	_, _ = rand.Read(content)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "out", "sub"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "out", "sub", "app"), content, 0o755))
@@ -111,7 +124,7 @@ func TestFaultsAreMadeGoodByAnotherAttempt(t *testing.T) {
 	dir, want := files(t)
 	s := &store{answer: func(attempt int, body io.Reader) int {
 		switch attempt {
-		case 1: // the server is busy, and reads nothing
+		case 1: // the server is busy
 			return http.StatusServiceUnavailable
 		case 2: // the connection breaks half-way
 			_, _ = io.CopyN(io.Discard, body, 1<<20)

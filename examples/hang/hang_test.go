@@ -57,7 +57,12 @@ func startOf(t *testing.T, program string, args ...string) (p *clitest.Process, 
 	}
 	clitest.Eventually(t, "the faults", func() bool {
 		text := ask("", "*/*")
-		return strings.Contains(text, "RING") && strings.Contains(text, "STRAGGLER") && strings.Contains(text, "FULL")
+		for _, fault := range faults {
+			if !regexp.MustCompile(fault.curl).MatchString(text) {
+				return false
+			}
+		}
+		return true
 	})
 	return p, url, ask
 }
@@ -80,7 +85,7 @@ var faults = map[string]struct{ curl, page string }{
 		`■ full limit 1 of #\S+ uploads : 3 queued.*held by #\S+ upload 1 \(running`,
 	},
 	"the starving queue": {
-		`waits for queue: a job`,
+		`(?s)waits for queue: a job.*waits for queue: a job`,
 		`for a job of queue`,
 	},
 }

@@ -92,7 +92,7 @@ func (s *sshServer) attend(ctx context.Context, line *line, channels <-chan ssh.
 			if err != nil {
 				return
 			}
-			session := &serverSession{server: s, line: line, channel: channel}
+			session := &serverSession{server: s, line: line, channel: channel, runs: make(chan struct{}, 1)}
 			async.Go(ctx, func(ctx context.Context) error { session.serve(ctx, requests); return nil }, async.Name("session"))
 		}
 	}

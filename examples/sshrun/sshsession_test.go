@@ -22,7 +22,8 @@ type serverSession struct {
 	channel ssh.Channel
 
 	mu    sync.Mutex
-	group int // of the command that runs; 0 while none does
+	group int           // of the command that runs; 0 while none does
+	runs  chan struct{} // gets a value when it runs, or cannot
 }
 
 // serve answers the requests of the session until the client closes it, and
@@ -43,6 +44,10 @@ func (s *serverSession) serve(ctx context.Context, requests <-chan *ssh.Request)
 				if ok = ssh.Unmarshal(req.Payload, &msg) == nil; ok {
 					begun = true
 					async.Go(ctx, func(ctx context.Context) error { return s.run(ctx, msg.Command) }, async.Name(msg.Command))
+					select { // else a signal could come before there is somebody to hear it
+					case <-s.runs:
+					case <-ctx.Done():
+					}
 				}
 			case req.Type == "signal":
 				var msg struct{ Signal string }
@@ -78,6 +83,14 @@ func (s *serverSession) signal(name string) bool {
 	return known && s.group != 0 && syscall.Kill(-s.group, sig) == nil
 }
 
+// begun says that the command runs, or will not.
+func (s *serverSession) begun() {
+	select {
+	case s.runs <- struct{}{}:
+	default:
+	}
+}
+
 func (s *serverSession) setGroup(id int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,6 +100,7 @@ func (s *serverSession) setGroup(id int) {
 // run runs a command with the channel as its input and output, says how it has
 // ended, and closes the channel.
 func (s *serverSession) run(ctx context.Context, command string) error {
+	defer s.begun()
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
@@ -101,6 +115,7 @@ func (s *serverSession) run(ctx context.Context, command string) error {
 		Started: func(pid int) {
 			_ = r.Close() // the command has its own
 			s.setGroup(pid)
+			s.begun()
 		},
 	})
 	_ = r.Close()

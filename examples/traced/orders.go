@@ -14,7 +14,7 @@ import (
 func order(ctx context.Context, q *taskqueue.Queue) error {
 	return async.Scope(ctx, func(ctx context.Context) error {
 		charged := async.Start(ctx, charge, async.Name("charge"))
-		if _, err := charged.Await(ctx, time.Second); err != nil {
+		if _, err := charged.Await(ctx, time.Minute); err != nil {
 			return err
 		}
 		_, err := q.Enqueue(ctx, taskqueue.Task{Type: "receipt"})
@@ -34,6 +34,6 @@ func receipt(ctx context.Context, c *taskqueue.Claim) error {
 		}
 		return nil
 	}, async.Name("send mail"))
-	_, err := sent.Await(ctx, time.Second)
+	_, err := sent.Await(ctx, time.Minute)
 	return err
 }

@@ -125,8 +125,8 @@ func TestAbortStopsTheAfterScript(t *testing.T) {
 	}
 }
 
-// The script has failed by itself; what it has left behind says so, and the cancel comes
-// then: the job has failed, and was not cancelled.
+// The script has failed by itself; what it has left behind is told to end for that, and the cancel
+// comes then: the job has failed, and was not cancelled.
 func TestACancelJustAfterTheFailureChangesNothing(t *testing.T) {
 	log, err := newJournal()
 	require.NoError(t, err)
@@ -140,7 +140,9 @@ func TestACancelJustAfterTheFailureChangesNothing(t *testing.T) {
 		}
 	}
 	u := &uploader{log: log, hurry: context.WithoutCancel(t.Context())}
-	c := &config{grace: time.Minute, script: "me=$$; (while kill -0 $me 2> /dev/null; do sleep 0.01; done; sleep 0.5; echo gone) & exit 3"}
+	trapped := filepath.Join(t.TempDir(), "trapped")
+	c := &config{grace: time.Minute, script: "(trap 'echo gone; exit' TERM; touch " + trapped + "; while :; do sleep 0.01; done) &\n" +
+		"until [ -e " + trapped + " ]; do sleep 0.01; done; exit 3"}
 	err = c.scripts(soft, t.Context(), u)
 	assert.Equal(t, "failed", u.state)
 	assert.ErrorContains(t, err, "the job has failed: script: exit status 3")

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	_ = os.Setenv("AWS_ACCESS_KEY_ID", "id") // also for the processes of TestMatrix
 	_ = os.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	lockstest.Main()
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(servers.Ending{M: m})
 }
 
 func store(t testing.TB, s *servers.Server) *dynamostore.Store {

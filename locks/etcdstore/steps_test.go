@@ -2,6 +2,7 @@ package etcdstore
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -152,20 +153,38 @@ func TestALeaseThatEtcdHasEndedIsNotedAndReplaced(t *testing.T) {
 // TestWhatNobodyRenewsEndsThoughItsLeaseGoesOnForOthers also when the process renews others.
 func TestWhatNobodyRenewsEndsThoughItsLeaseGoesOnForOthers(t *testing.T) {
 	s, _ := start(t)
-	kept := locks.Name{Tenant: "acme", Key: "kept"}
-	_, err := s.Acquire(t.Context(), kept, []locks.Request{request("kept", 2*time.Second)})
+	for i := 0; !s.endsBeside(t, fmt.Sprint(i)); i++ {
+		t.Log("the machine is slow: what is renewed has ended, once more")
+	}
+}
+
+// endsBeside has a lease end beside one that is renewed. It is false if that one was not renewed in time.
+func (s *Store) endsBeside(t *testing.T, id string) bool {
+	const lease = 2 * time.Second
+	kept, ends := locks.Name{Tenant: "acme", Key: "kept" + id}, locks.Name{Tenant: "acme", Key: "ends" + id}
+	renewed := time.Now()
+	_, err := s.Acquire(t.Context(), kept, []locks.Request{request("kept", lease)})
 	require.NoError(t, err)
-	first := s.granted(t, request("a", 2*time.Second))
-	var turn locks.Turn
+	turn, err := s.Acquire(t.Context(), ends, []locks.Request{request("a", lease)})
+	require.NoError(t, err)
+	require.True(t, turn.Answers[0].Granted)
+	first := turn.Answers[0].Grant
+	turn = locks.Turn{}
 	for !(len(turn.Answers) > 0 && turn.Answers[0].Granted) {
-		results, err := s.Renew(t.Context(), []locks.Renewal{{Name: kept, Ref: locks.Ref{ID: "kept"}, Lease: 2 * time.Second}})
+		sent := time.Now()
+		results, err := s.Renew(t.Context(), []locks.Renewal{{Name: kept, Ref: locks.Ref{ID: "kept"}, Lease: lease}})
 		require.NoError(t, err)
-		require.Equal(t, locks.Extended, results[0].Verdict)
-		turn, err = s.Acquire(t.Context(), name, []locks.Request{request("b", time.Minute)})
+		extended, slow := results[0].Verdict == locks.Extended, time.Since(renewed) >= lease
+		if require.True(t, extended || slow); !extended {
+			return false
+		}
+		renewed = sent
+		turn, err = s.Acquire(t.Context(), ends, []locks.Request{request("b", time.Minute)})
 		require.NoError(t, err)
 		time.Sleep(20 * time.Millisecond)
 	}
 	require.False(t, turn.Answers[0].Grant.Acquired.Before(first.Expires))
+	return true
 }
 
 func TestErrorsAreClassed(t *testing.T) {

@@ -134,6 +134,9 @@ func (f *Fixture) try(s locks.Store, key string, requests ...locks.Request) lock
 	turn, err := s.Acquire(f.t.Context(), f.name(key), requests)
 	require.NoError(f.t, err)
 	require.Len(f.t, turn.Answers, len(requests))
+	if slices.ContainsFunc(turn.Answers, func(a locks.Answer) bool { return !a.Granted }) {
+		f.waits.CompareAndSwap(0, time.Now().UnixNano())
+	}
 	return turn
 }
 
@@ -156,7 +159,6 @@ func (f *Fixture) refused(s locks.Store, key string, q locks.Request) locks.Answ
 	require.NoError(f.t, a.Err)
 	f.counts(!a.Granted)
 	require.False(f.t, a.Granted)
-	f.waits.CompareAndSwap(0, time.Now().UnixNano())
 	return a
 }
 
@@ -222,6 +224,7 @@ func (f *Fixture) release(s locks.Store, key string, q locks.Request) {
 	f.t.Helper()
 	ok, err := s.Release(f.t.Context(), f.name(key), locks.Ref{ID: q.ID}, nil)
 	require.NoError(f.t, err)
+	f.counts(ok)
 	require.True(f.t, ok)
 }
 
@@ -236,6 +239,7 @@ func (f *Fixture) renew(s locks.Store, r ...locks.Renewal) []locks.RenewResult {
 func (f *Fixture) get(key string) locks.Record {
 	f.t.Helper()
 	record, err := f.Other.Get(f.t.Context(), f.name(key))
+	f.counts(err == nil)
 	require.NoError(f.t, err)
 	return record
 }

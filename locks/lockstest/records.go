@@ -58,7 +58,9 @@ func records() []Test {
 			b := f.mutex()
 			f.refused(f.Other, "k", b)
 			f.release(f.Store, "k", a)
-			require.ErrorIs(t, f.Store.Delete(t.Context(), f.name("k"), ""), locks.ErrConflict)
+			err := f.Store.Delete(t.Context(), f.name("k"), "")
+			f.counts(err != nil)
+			require.ErrorIs(t, err, locks.ErrConflict)
 			f.release(f.Other, "k", b)
 			require.NoError(t, f.Store.Delete(t.Context(), f.name("k"), ""))
 		}},

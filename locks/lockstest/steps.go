@@ -76,6 +76,7 @@ func steps() []Test {
 			f.waiters("k", 1)
 			f.release(f.Store, "k", a)
 			turn = f.try(f.Store, "k", c, b)
+			f.counts(!turn.Answers[0].Granted)
 			require.False(t, turn.Answers[0].Granted, "b was first")
 			require.True(t, turn.Answers[1].Granted)
 		}},

@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) {
 	lockstest.Peer = peer
 	lockstest.Main()
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(servers.Ending{M: m})
 }
 
 func connect(t testing.TB, s *servers.Server) *redis.Client {

@@ -50,7 +50,7 @@ func (s *Store) runBy(
 // spare returns the client by which leases are renewed. While the user keeps all connections
 // of a pool that is one with connections beside it, which end with done: else the
 // leases would be lost though the server is well.
-func (s *Store) spare(ctx context.Context) (client redis.UniversalClient, done func()) {
+func (s *Store) spare(ctx context.Context, all []locks.Renewal) (client redis.UniversalClient, done func()) {
 	var one redis.UniversalClient
 	switch of := s.client.(type) {
 	case *redis.Client:
@@ -60,14 +60,7 @@ func (s *Store) spare(ctx context.Context) (client redis.UniversalClient, done f
 			one = redis.NewClient(&options)
 		}
 	case *redis.ClusterClient:
-		var full atomic.Bool
-		_ = of.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error {
-			if busy(node) {
-				full.Store(true)
-			}
-			return nil
-		})
-		if full.Load() {
+		if s.busyNode(ctx, of, all) {
 			options := *of.Options()
 			options.PoolSize, options.MinIdleConns = 1, 0
 			one = redis.NewClusterClient(&options)
@@ -77,6 +70,23 @@ func (s *Store) spare(ctx context.Context) (client redis.UniversalClient, done f
 		return s.client, func() {}
 	}
 	return one, func() { _ = one.Close() }
+}
+
+// busyNode says whether a node of a cluster that has some of the leases is busy. It goes by what is known of
+// the cluster: to ask that for its nodes waits for one of the connections.
+func (s *Store) busyNode(ctx context.Context, of *redis.ClusterClient, all []locks.Renewal) bool {
+	seen := map[string]bool{}
+	for i := range all {
+		part := s.part(all[i].Name)
+		if seen[part] {
+			continue
+		}
+		seen[part] = true
+		if node, err := of.MasterForKey(ctx, part); err == nil && busy(node) {
+			return true
+		}
+	}
+	return false
 }
 
 // busy says whether all connections of a pool are in use.
@@ -172,7 +182,7 @@ const (
 // Renew is a method of locks.Store. A few hundred leases are renewed by one step. Those of a
 // part of a cluster that does not answer are Skipped: they have no others lost.
 func (s *Store) Renew(ctx context.Context, all []locks.Renewal) ([]locks.RenewResult, error) {
-	client, done := s.spare(ctx)
+	client, done := s.spare(ctx, all)
 	defer done()
 	results := make([]locks.RenewResult, len(all))
 	for i := range results {

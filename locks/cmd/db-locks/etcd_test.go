@@ -23,7 +23,6 @@ func TestTheCommandsOfTheOriginalOnEtcd(t *testing.T) {
 			text, err := os.ReadFile(script)
 			require.NoError(t, err)
 			got := newSession(t).script(string(text), func(line string) string {
-				line = strings.Replace(line, "--wait 10ms", "--wait 3s", 1) // the answer is to come before
 				return "--store " + server.URL + "/" + name + " " + line
 			})
 			require.Equal(t, strings.Replace(string(text), "the sqlite store", "the etcd store", 1), got)

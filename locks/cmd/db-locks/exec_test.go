@@ -82,17 +82,20 @@ func TestExecWaitsForTheLockOrSaysThatItIsTaken(t *testing.T) {
 }
 
 func TestACommandUnderExecDiesWithIt(t *testing.T) {
+	t.Parallel() // it waits for the end of leases
 	for name, script := range map[string]string{
 		"the command":         "echo $$ > PID; exec sleep 1000",
 		"what it has started": "sleep 1000 & echo $! > PID; wait",
 		"what that has":       "(trap '' HUP; sh -c 'echo $$ > PID; exec sleep 1000') & wait",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newSession(t)
 			pidFile := filepath.Join(t.TempDir(), "pid")
-			cmd, _ := s.process("exec", "-k", "k", "-l", "1", "--", "sh", "-c", strings.ReplaceAll(script, "PID", pidFile))
+			cmd, _ := s.process("exec", "-k", "k", "-l", "10", "--", "sh", "-c", strings.ReplaceAll(script, "PID", pidFile))
 			pid, err := strconv.Atoi(content(t, pidFile))
 			require.NoError(t, err)
+			guarded(t, cmd.Process.Pid)
 			require.NoError(t, cmd.Process.Kill())
 			_ = cmd.Wait()
 			require.Eventually(t, func() bool {
@@ -103,6 +106,23 @@ func TestACommandUnderExecDiesWithIt(t *testing.T) {
 			require.NoError(t, err, "the lease runs out")
 		})
 	}
+}
+
+// guarded waits until exec has started the process that ends its command. The command is quicker at times.
+func guarded(t *testing.T, exec int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+		for _, path := range stats {
+			stat, err := os.ReadFile(path)
+			line, err2 := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+			child := strings.Contains(string(stat), fmt.Sprintf(" %d ", exec)) // its parent is among the numbers
+			if err == nil && err2 == nil && child && strings.Contains(string(line), "read -r word") {
+				return true
+			}
+		}
+		return len(stats) == 0 // nobody can tell
+	}, time.Minute, 5*time.Millisecond)
 }
 
 // Drivers write lines of their own when nobody answers. The error is all that a script sees.
@@ -125,7 +145,7 @@ func TestWhereNobodyAnswersTheErrorIsAllThatIsWritten(t *testing.T) {
 func TestASignalToExecIsOneForItsCommand(t *testing.T) {
 	s := newSession(t)
 	ready := filepath.Join(t.TempDir(), "ready")
-	cmd, out := s.process("exec", "-k", "k", "--", "sh", "-c", "trap 'echo cleaned up; exit 3' TERM; echo 1 > "+ready+"; while :; do sleep 0.05; done")
+	cmd, out := s.process("exec", "-k", "k", "-l", "600", "--", "sh", "-c", "trap 'echo cleaned up; exit 3' TERM; echo 1 > "+ready+"; while :; do sleep 0.05; done")
 	content(t, ready)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	status := ends(cmd)
@@ -136,8 +156,11 @@ func TestASignalToExecIsOneForItsCommand(t *testing.T) {
 }
 
 // When the server is silent the command gets TERM while there is time for its grace, and
-// KILL before the lock can be anybody else's.
+// KILL before the lock can be anybody else's. KILL comes more than a second before the end of such a lease: for
+// so long the machine may keep the program from running.
 func TestACommandEndsBeforeItsLockIsLost(t *testing.T) {
+	t.Parallel()
+	const lease = 12
 	for _, c := range []struct {
 		name, script, provider string
 		start                  func(testing.TB, ...string) *servers.Server
@@ -154,7 +177,7 @@ func TestACommandEndsBeforeItsLockIsLost(t *testing.T) {
 			dir := t.TempDir()
 			// It writes down how long the machine has run, again and again.
 			script := c.script + "while :; do cut -d' ' -f1 /proc/uptime > " + dir + "/t; mv " + dir + "/t " + dir + "/alive; sleep 0.02; done"
-			cmd, out := s.process(c.provider, "exec", "-k", "k", "-l", "3", "--", "sh", "-c", script)
+			cmd, out := s.process(c.provider, "exec", "-k", "k", "-l", strconv.Itoa(lease), "--", "sh", "-c", script)
 			content(t, filepath.Join(dir, "alive"))
 			server.Pause()
 			paused := uptime(t, "/proc/uptime")
@@ -162,7 +185,7 @@ func TestACommandEndsBeforeItsLockIsLost(t *testing.T) {
 			server.Resume()
 			require.Equal(t, 5, status, out)
 			last := uptime(t, filepath.Join(dir, "alive"))
-			require.Less(t, last, paused+3, "it has lived for longer than its lease after the last renewal")
+			require.Less(t, last, paused+lease, "it has lived for longer than its lease after the last renewal")
 			_, _, err := s.run(c.provider + " acquire -k k --wait 1m")
 			require.NoError(t, err)
 		})

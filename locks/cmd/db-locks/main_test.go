@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
+	_ = flag.Set("test.parallel", "8") // those that run beside each other wait most of their time
 	os.Exit(m.Run())
 }
 

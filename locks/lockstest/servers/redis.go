@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,9 @@ import (
 func Redis(t testing.TB, args ...string) *Server {
 	t.Helper()
 	path, dir, p := program(t, "redis-server"), t.TempDir(), port(t)
+	if slices.Contains(args, "--cluster-enabled") {
+		args = append([]string{"--cluster-port", port(t)}, args...)
+	}
 	all := append([]string{
 		"--port", p, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "yes", "--appendfsync", "always",
 		"--maxmemory-policy", "noeviction",

@@ -6,7 +6,6 @@ package servers
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -200,33 +199,4 @@ func Missing(t testing.TB, why string) {
 		t.Fatal(why)
 	}
 	t.Skip(why)
-}
-
-// ports are those that were given out: none is given twice, so that no server is taken for
-// another that has not bound its port yet.
-var ports struct {
-	sync.Mutex
-	given map[int]bool
-}
-
-// port returns a port of the loopback interface that is free for the moment.
-func port(t testing.TB) string {
-	t.Helper()
-	ports.Lock()
-	defer ports.Unlock()
-	if ports.given == nil {
-		ports.given = map[int]bool{}
-	}
-	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := l.Addr().(*net.TCPAddr).Port
-		_ = l.Close()
-		if !ports.given[p] {
-			ports.given[p] = true
-			return strconv.Itoa(p)
-		}
-	}
 }

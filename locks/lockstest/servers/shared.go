@@ -3,6 +3,8 @@ package servers
 import (
 	"sync"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
 var shared struct {
@@ -24,19 +26,30 @@ func Shared(t testing.TB, start func(t testing.TB, args ...string) *Server) *Ser
 	return shared.server
 }
 
-// Ending are the tests of a package, and the end of their shared server, if there is one.
+// Ending are the tests of a package, and the end of their shared server, if there is one, and of
+// the goroutines of connections that were closed. [goleak.VerifyTestMain] by itself waits for these
+// for less than half a second, which is little on a busy machine.
 type Ending struct{ M *testing.M }
 
 // Run runs the tests and stops the server.
 func (e Ending) Run() int {
 	code := e.M.Run()
+	stopShared()
+	for range 60 { // half a minute; what is left then is a leak
+		if goleak.Find() == nil {
+			break
+		}
+	}
+	return code
+}
+
+func stopShared() {
 	shared.Lock()
 	defer shared.Unlock()
 	for i := len(shared.ends) - 1; i >= 0; i-- {
 		shared.ends[i]()
 	}
 	shared.server, shared.ends = nil, nil
-	return code
 }
 
 // keeper is a test whose clean-up is that of the package.

@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"context"
 	"runtime"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -26,12 +24,12 @@ func TestAScriptTellsHowItHasEnded(t *testing.T) {
 	require.NoError(t, result.Cause)
 	require.Equal(t, "out\nerr\n", log.String(), "in order")
 
-	result.Pid = 0
-	for limit := 50 * time.Millisecond; result.Pid == 0; limit *= 2 { // else it was over before the script was started
-		result, err = RunScript(asynctest.Context(t), "sleep 600", &log, limit, time.Minute)
+	log.Reset()
+	for limit := 50 * time.Millisecond; log.Len() == 0; limit *= 2 { // until it has begun in time
+		result, err = RunScript(asynctest.Context(t), "echo begins; exec sleep 600", &log, limit, time.Minute)
+		var late *async.TimeoutError
+		require.ErrorAs(t, err, &late)
 	}
-	var late *async.TimeoutError
-	require.ErrorAs(t, err, &late)
 	require.Equal(t, syscall.SIGTERM, result.Signal)
 }
 
@@ -39,18 +37,17 @@ func TestAScriptLeavesNobodyBehindThatIgnoresTERM(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("looks into /proc")
 	}
-	ctx, cancel := context.WithCancelCause(asynctest.Context(t))
-	log := newSign()
-	go func() {
-		<-log.ready
-		cancel(errUser)
-	}()
-	script := "trap 'exit 7' TERM; (trap '' TERM; echo $BASHPID" + forever + ") & wait"
-	result, err := RunScript(ctx, script, log, time.Hour, 2*time.Second)
-	require.ErrorIs(t, err, errUser)
-	require.Equal(t, 7, result.Code)
-	require.True(t, result.Killed)
-	pid, err := strconv.Atoi(strings.TrimSpace(log.text.String()))
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return !alive(pid) }, time.Minute, time.Millisecond)
+	inGrace(t, 7, func(grace time.Duration) int {
+		ctx, cancel := context.WithCancelCause(asynctest.Context(t))
+		log := newSign()
+		go func() {
+			<-log.ready
+			cancel(errUser)
+		}()
+		result, err := RunScript(ctx, leavesOne, log, time.Hour, grace)
+		require.ErrorIs(t, err, errUser)
+		require.True(t, result.Killed)
+		isGone(t, log.text.String())
+		return result.Code
+	})
 }

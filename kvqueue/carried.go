@@ -10,6 +10,7 @@ import "errors"
 // while the member does: before it pauses they are settled by a transaction of their own.
 type carried struct {
 	open    bool // the member is at work, and takes them along
+	spared  bool // they were left to the next step, as the bell had rung; not twice
 	waiting []*request[settlement]
 }
 
@@ -60,6 +61,18 @@ func (m *member) carryNoMore() {
 	m.settleCarried()
 }
 
+// settleBeforePause is settleCarried for a member that is about to pause. If the bell has rung since it looked who waits it does
+// not pause, and the next step may take along what came with that.
+func (m *member) settleBeforePause() {
+	m.mu.Lock()
+	m.carried.spared = !m.carried.spared && len(m.carried.waiting) > 0 && len(m.bell) > 0
+	spared := m.carried.spared
+	m.mu.Unlock()
+	if !spared {
+		m.settleCarried()
+	}
+}
+
 // settleCarried has the acknowledgements that wait done by a transaction of their own.
 func (m *member) settleCarried() {
 	m.mu.Lock()
@@ -89,6 +102,7 @@ func (m *member) addCarried(t *transaction) (along []*request[settlement]) {
 	m.mu.Lock()
 	n := min(room, len(m.carried.waiting))
 	along, m.carried.waiting = m.carried.waiting[:n:n], m.carried.waiting[n:]
+	m.carried.spared = false
 	m.mu.Unlock()
 	m.settleCarried()
 	for _, r := range along {

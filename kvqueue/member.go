@@ -119,7 +119,7 @@ func (m *member) claim(ctx context.Context) error {
 		if err != nil {
 			m.carryNoMore()
 		} else if again > 0 {
-			m.settleCarried()
+			m.settleBeforePause()
 		}
 		switch {
 		case ctx.Err() != nil:

@@ -81,7 +81,7 @@ case "$1 ${2:-}" in
 	"kill -"*) signal=${command#kill -}; end "${signal% -1}" "$name" execs ;;
 	*)
 		cd "$dir" || exit 125
-		setsid bash "$6" &
+		setsid "${@:2}" &
 		echo $! >> "$home/containers/$name/execs"
 		wait $!
 		;;

@@ -71,12 +71,27 @@ func TestAResourceGroupOfAKilledRun(t *testing.T) {
 		require.Len(t, e.containers(p), 1)
 		p.write("ci.yml", "deploy: {image: "+e.image+", resource_group: live, script: ['echo up; until test -e go; do sleep 0.1; done']}\n"+
 			"check: {image: "+e.image+", resource_group: live, script: [echo second]}\n")
+		late := e.sweepingSlowly(t)
 		next := e.start(p, "-kill-stale")
 		next.WaitFor("[deploy] up")
+		assert.NoFileExists(t, late, "a container was started while that of the run that was killed was there")
 		assert.Empty(t, e.containers(p), "that of the run that was killed")
 		p.write(".cirunner/2/jobs/001-deploy/go", "")
 		assert.Equal(t, 0, next.Wait(), next.Stderr())
 		assert.Contains(t, row(t, next.Stdout(), "check"), "success 1 ")
 		e.nothingIsLeft(p)
 	})
+}
+
+// sweepingSlowly puts a client before that of the engine, which takes its time to remove what an earlier run has left. It returns
+// the path of a file that is there if a container was started meanwhile.
+func (e *engineUnderTest) sweepingSlowly(t *testing.T) (late string) {
+	t.Helper()
+	dir := t.TempDir()
+	client := filepath.Join(dir, "client")
+	text := "#!/bin/bash\ncd " + dir + "\ncase \" $* \" in *' run '*) touch run;; *' rm '*) [ -e swept ] || { sleep 2; touch swept; [ ! -e run ] || touch late; };; esac\n" +
+		"cd \"$OLDPWD\"; exec \"$@\"\n"
+	require.NoError(t, os.WriteFile(client, []byte(text), 0o755))
+	e.client = client + " " + e.client
+	return filepath.Join(dir, "late")
 }

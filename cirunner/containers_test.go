@@ -41,7 +41,8 @@ use:
   stage: test
   image: $REGISTRY
   cache: {key: k, paths: [c]}
-  script: [cat out/x c; exit 3]
+  variables: {DOCKER_PASSWORD: s3cr3t docker, script: kept}
+  script: ['cat out/x c; test "$DOCKER_PASSWORD, $script" = "s3cr3t docker, kept"; test -z "$(env | grep CIRUNNER_VALUE)"; exit 3']
 `)
 		if e.home == "" { // what the script runs has its environment
 			p.env = append(p.env, "FROM_OUTSIDE=x")

@@ -145,7 +145,7 @@ func TestAStopWhileCacheAndArtifactsAreKept(t *testing.T) {
 	})
 }
 
-// The services of a job are reached by their aliases, and are waited for.
+// The services of a job are reached by their aliases, and are waited for: longer than the job's own container takes to start.
 func TestAServiceOfAContainerIsReached(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
@@ -155,7 +155,7 @@ job:
   services:
     - name: `+e.image+`
       alias: web
-      command: [sh, -c, 'sleep 1; echo it answers > /tmp/x; exec busybox httpd -f -p 8080 -h /tmp']
+      command: [sh, -c, 'sleep 8; echo it answers > /tmp/x; exec busybox httpd -f -p 8080 -h /tmp']
       variables: {HEALTHCHECK_TCP_PORT: "8080"}
   script: [busybox wget -q -O - http://web:8080/x]
 `)

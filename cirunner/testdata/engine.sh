@@ -82,7 +82,7 @@ case "$1 ${2:-}" in
 	"kill -"*) signal=${command#kill -}; end "${signal% -1}" "$name" execs ;;
 	*)
 		cd "$dir" || exit 125
-		setsid bash -c 'echo $$ >> "$1"; exec bash "$2"' - "$home/containers/$name/execs" "$6" & # on record before it says anything
+		setsid bash -c 'echo $$ >> "$1"; shift; exec "$@"' - "$home/containers/$name/execs" "${@:2}" & # on record before it says anything
 		wait $!
 		;;
 	esac

@@ -124,7 +124,7 @@ func (e *Engine) Start(ctx context.Context, s Spec) (*Container, error) {
 		command = append(command, "--entrypoint", s.Entrypoint[0])
 		args = append(s.Entrypoint[1:len(s.Entrypoint):len(s.Entrypoint)], args...)
 	}
-	flags, env := environ(s.Variables)
+	flags, env := environ(s.Variables, visibly)
 	command = append(append(append(command, flags...), s.Image), args...)
 	_, err := e.call(ctx, env, nil, command...)
 	return &Container{Engine: e, Name: s.Name, User: s.User}, err
@@ -200,8 +200,10 @@ type Script struct {
 	Started   func(pid int)   // of the client
 }
 
-// shell runs a script by bash where there is one, and by sh otherwise.
-const shell = `if command -v bash >/dev/null 2>&1; then exec bash "$1"; else exec sh "$1"; fi`
+// shell gives variables that were renamed their names back, and runs a script by bash where there is one, and by sh otherwise.
+const shell = `CIRUNNER_SCRIPT=$1; shift; CIRUNNER_N=0; for CIRUNNER_NAME; do CIRUNNER_N=$((CIRUNNER_N + 1)); ` +
+	`eval "export $CIRUNNER_NAME=\"\$CIRUNNER_VALUE_$CIRUNNER_N\"; unset CIRUNNER_VALUE_$CIRUNNER_N"; done; ` +
+	`if command -v bash >/dev/null 2>&1; then exec bash "$CIRUNNER_SCRIPT"; else exec sh "$CIRUNNER_SCRIPT"; fi`
 
 // Exec runs a script in the container, and blocks until that has ended and nothing of it is
 // left. At the end of ctx all processes of the container but the first get TERM and, after
@@ -212,12 +214,13 @@ func (c *Container) Exec(ctx context.Context, s Script) (result proc.Result, err
 	if ctx.Err() != nil {
 		return proc.Result{Code: -1}, context.Cause(ctx)
 	}
-	flags, env := environ(s.Variables)
+	var renamed renaming
+	flags, env := environ(s.Variables, renamed.add)
 	command := append([]string{"exec", "--workdir", s.Dir}, flags...)
 	if c.User != "" {
 		command = append(command, "--user", c.User)
 	}
-	command = append(command, c.Name, "sh", "-c", shell, "sh", s.Path)
+	command = append(append(command, c.Name, "sh", "-c", shell, "sh", s.Path), renamed.names...)
 	stop := &stopping{c: c, grace: s.Grace, hurry: s.Hurry}
 	steady := context.WithoutCancel(ctx)
 	scopeErr := async.Scope(steady, func(scope context.Context) error {

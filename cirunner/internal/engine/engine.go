@@ -99,18 +99,33 @@ func lastLine(s string) string {
 
 // environ returns flags that give variables to a container, and the environment that the
 // client needs for it. A value is not among the arguments, where others would see it,
-// unless a variable of this name would change the client itself.
-func environ(variables []string) (flags, env []string) {
+// unless a variable of this name would change the client itself: changing says how that is given.
+func environ(variables []string, changing func(entry string) (flag, env string)) (flags, env []string) {
 	env = os.Environ()
 	for _, entry := range variables {
 		name, _, _ := strings.Cut(entry, "=")
 		if _, taken := os.LookupEnv(name); taken || changesClient(name) {
-			flags = append(flags, "--env", entry)
-			continue
+			name, entry = changing(entry)
 		}
-		flags, env = append(flags, "--env", name), append(env, entry)
+		flags = append(flags, "--env", name)
+		if entry != "" {
+			env = append(env, entry)
+		}
 	}
 	return flags, env
+}
+
+// visibly gives a variable to a container among the arguments.
+func visibly(entry string) (flag, env string) { return entry, "" }
+
+// A renaming gives variables to a container under names that no client reads, for a script to give them back.
+type renaming struct{ names []string }
+
+func (r *renaming) add(entry string) (flag, env string) {
+	name, value, _ := strings.Cut(entry, "=")
+	r.names = append(r.names, name)
+	flag = fmt.Sprintf("CIRUNNER_VALUE_%d", len(r.names))
+	return flag, flag + "=" + value
 }
 
 // changesClient reports whether a client would read a variable of this name.

@@ -16,14 +16,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A value is among the arguments only where the client itself would read the variable.
+// A value is among the arguments only where the client itself would read the variable, and nobody can rename it.
 func TestEnviron(t *testing.T) {
 	t.Setenv("TAKEN", "here")
-	flags, env := environ([]string{"A=1\n2", "PATH=/x", "DOCKER_HOST=y", "TAKEN=there", "http_proxy=z"})
+	flags, env := environ([]string{"A=1\n2", "PATH=/x", "DOCKER_HOST=y", "TAKEN=there", "http_proxy=z"}, visibly)
 	assert.Equal(t, []string{"--env", "A", "--env", "PATH=/x", "--env", "DOCKER_HOST=y", "--env", "TAKEN=there", "--env", "http_proxy=z"}, flags)
 	assert.Contains(t, env, "A=1\n2")
 	assert.Contains(t, env, "TAKEN=here")
 	assert.False(t, slices.Contains(env, "PATH=/x") || slices.Contains(env, "DOCKER_HOST=y"))
+
+	var renamed renaming
+	flags, env = environ([]string{"A=1", "DOCKER_AUTH=a=b", "TAKEN="}, renamed.add)
+	assert.Equal(t, []string{"--env", "A", "--env", "CIRUNNER_VALUE_1", "--env", "CIRUNNER_VALUE_2"}, flags)
+	assert.Equal(t, []string{"DOCKER_AUTH", "TAKEN"}, renamed.names)
+	assert.Equal(t, []string{"A=1", "CIRUNNER_VALUE_1=a=b", "CIRUNNER_VALUE_2="}, env[len(env)-3:])
+	assert.Contains(t, env, "TAKEN=here")
 }
 
 func TestListens(t *testing.T) {

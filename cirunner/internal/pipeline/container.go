@@ -49,11 +49,21 @@ type Cache struct {
 	// Paths are patterns as those of Artifacts.
 	Paths []string
 
-	// Pull and Push say whether the files are fetched before the job, and kept
-	// after it.
-	Pull, Push bool
+	// Policy is CachePull, CachePush or CachePullPush: whether the files are fetched before the job, and
+	// kept after it. It may be a variable.
+	Policy string
 
 	// When is OnSuccess, OnFailure or Always: the outcome with which files are
 	// kept.
 	When When
 }
+
+// Policies of a cache.
+const (
+	CachePull     = "pull"
+	CachePush     = "push"
+	CachePullPush = "pull-push"
+)
+
+// IsPolicy reports whether a text is one of the policies.
+func IsPolicy(s string) bool { return s == CachePull || s == CachePush || s == CachePullPush }

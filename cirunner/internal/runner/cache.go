@@ -21,7 +21,7 @@ import (
 // had is told, and is missing: a cache only saves time.
 func (a *attempt) takeCaches() {
 	for _, c := range a.job.Caches {
-		if !c.Pull {
+		if pulls, _ := a.policy(c); !pulls {
 			continue
 		}
 		for _, key := range a.cacheKeys(c) {
@@ -42,7 +42,7 @@ func (a *attempt) takeCaches() {
 // keepCaches keeps the caches of the job.
 func (a *attempt) keepCaches(ctx context.Context, o plan.Outcome) {
 	for _, c := range a.job.Caches {
-		if !c.Push || o.Cause == plan.Stopped || c.When == pipeline.OnSuccess && !o.OK() || c.When == pipeline.OnFailure && o.OK() {
+		if _, pushes := a.policy(c); !pushes || o.Cause == plan.Stopped || c.When == pipeline.OnSuccess && !o.OK() || c.When == pipeline.OnFailure && o.OK() {
 			continue
 		}
 		key := a.cacheKeys(c)[0]
@@ -57,6 +57,21 @@ func (a *attempt) keepCaches(ctx context.Context, o plan.Outcome) {
 		}
 		a.note("cirunner: cache %s: %s kept", key, count(n, "file"))
 	}
+}
+
+// policy reports whether a cache is taken before the job, and kept after it.
+func (a *attempt) policy(c pipeline.Cache) (pulls, pushes bool) {
+	policy := c.Policy
+	if !pipeline.IsPolicy(policy) {
+		if resolved, err := a.resolve(a.job.Variables, nil); err == nil {
+			policy, _ = vars.Expand(policy, resolved)
+		}
+	}
+	if !pipeline.IsPolicy(policy) {
+		a.note("cirunner: cache:policy: %s is none of pull, push and pull-push", c.Policy)
+		return false, false
+	}
+	return policy != pipeline.CachePush, policy != pipeline.CachePull
 }
 
 func (r *Runner) caches() workdir.Store { return workdir.Store{Dir: r.Caches} }

@@ -19,7 +19,7 @@ func TestSecretsAreInNothingThatIsSaidOfAJob(t *testing.T) {
 	secret := func(j *pipeline.Job) {
 		j.Variables = []pipeline.Variable{{Name: "TOKEN", Value: "hunter2000"}, {Name: "PIN", Value: "12"}}
 		j.Artifacts.Paths = []string{"none-$TOKEN", "$TOKEN/../../x"}
-		j.Caches = []pipeline.Cache{{Key: "for-$TOKEN", Paths: []string{"f"}, Pull: true, Push: true, When: pipeline.Always}}
+		j.Caches = []pipeline.Cache{{Key: "for-$TOKEN", Paths: []string{"f"}, Policy: pipeline.CachePullPush, When: pipeline.Always}}
 	}
 	f := prepare(t, func(c *Config) { c.Mask, c.Caches = []string{"TOKEN", "PIN"}, t.TempDir() },
 		jobOf("a", "touch f; printf hunter; printf 2000", secret),

@@ -14,8 +14,8 @@ import (
 func readArtifacts(p *Parser, d *Draft, n *tree.Node) {
 	a := pipeline.Artifacts{When: pipeline.OnSuccess}
 	ok := p.Fields("artifacts", n, tree.Keys{
-		"paths":     func(n *tree.Node) { a.Paths = p.patterns("artifacts:paths", n) },
-		"exclude":   func(n *tree.Node) { a.Exclude = p.patterns("artifacts:exclude", n) },
+		"paths":     func(n *tree.Node) { a.Paths = p.patterns("artifacts:paths", n, p.Texts) },
+		"exclude":   func(n *tree.Node) { a.Exclude = p.patterns("artifacts:exclude", n, p.Texts) },
 		"untracked": func(n *tree.Node) { a.Untracked, _ = p.Boolean("artifacts:untracked", n) },
 		"name": func(n *tree.Node) {
 			p.String("artifacts:name", n)
@@ -28,8 +28,8 @@ func readArtifacts(p *Parser, d *Draft, n *tree.Node) {
 		},
 		"reports": func(n *tree.Node) {
 			p.Fields("artifacts:reports", n, tree.Keys{
-				"dotenv": func(n *tree.Node) { a.Dotenv = p.patterns("artifacts:reports:dotenv", n) },
-				"junit":  func(n *tree.Node) { a.JUnit = p.patterns("artifacts:reports:junit", n) },
+				"dotenv": func(n *tree.Node) { a.Dotenv = p.patterns("artifacts:reports:dotenv", n, p.List) },
+				"junit":  func(n *tree.Node) { a.JUnit = p.patterns("artifacts:reports:junit", n, p.List) },
 			}, ignoredInReports)
 		},
 		// Artifacts go with the work directory of the run, whatever this says.
@@ -46,9 +46,9 @@ func readArtifacts(p *Parser, d *Draft, n *tree.Node) {
 }
 
 // patterns reads the patterns of files in the job's directory.
-func (p *Parser) patterns(what string, n *tree.Node) []string {
+func (p *Parser) patterns(what string, n *tree.Node, read func(what string, n *tree.Node) []*tree.Node) []string {
 	var all []string
-	for _, item := range p.List(what, n) {
+	for _, item := range read(what, n) {
 		if p.inside(what, item) {
 			all = append(all, item.Text)
 		}

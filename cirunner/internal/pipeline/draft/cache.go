@@ -1,6 +1,8 @@
 package draft
 
 import (
+	"strings"
+
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline/tree"
 )
@@ -38,24 +40,18 @@ func readCache(p *Parser, d *Draft, n *tree.Node) {
 }
 
 func (p *Parser) cache(n *tree.Node) pipeline.Cache {
-	c := pipeline.Cache{Key: "default", Pull: true, Push: true, When: pipeline.OnSuccess}
+	c := pipeline.Cache{Key: "default", Policy: pipeline.CachePullPush, When: pipeline.OnSuccess}
 	p.Fields("cache", n, tree.Keys{
 		"key": func(n *tree.Node) { p.cacheKey(&c, n) },
 		"paths": func(n *tree.Node) {
-			for _, item := range p.List("cache:paths", n) {
+			for _, item := range p.Texts("cache:paths", n) {
 				if p.inside("cache:paths", item) {
 					c.Paths = append(c.Paths, item.Text)
 				}
 			}
 		},
 		"policy": func(n *tree.Node) {
-			switch n.Text {
-			case "pull":
-				c.Push = false
-			case "push":
-				c.Pull = false
-			case "pull-push":
-			default:
+			if c.Policy = n.Text; !pipeline.IsPolicy(n.Text) && !strings.HasPrefix(n.Text, "$") {
 				p.Should("cache:policy", n, "pull, push or pull-push")
 			}
 		},
@@ -64,7 +60,7 @@ func (p *Parser) cache(n *tree.Node) pipeline.Cache {
 				c.When = when
 			}
 		},
-		"fallback_keys": func(n *tree.Node) { c.Fallback = tree.AsWritten(p.List("cache:fallback_keys", n)) },
+		"fallback_keys": func(n *tree.Node) { c.Fallback = tree.AsWritten(p.Texts("cache:fallback_keys", n)) },
 	}, map[string]string{
 		"untracked": "name the files in paths",
 		"unprotect": "all branches share the caches, protected or not",
@@ -79,8 +75,8 @@ func (p *Parser) cacheKey(c *pipeline.Cache, n *tree.Node) {
 	}
 	c.Key = ""
 	p.Fields("cache:key", n, tree.Keys{
-		"files":         func(n *tree.Node) { c.KeyFiles = tree.AsWritten(p.List("cache:key:files", n)) },
-		"files_commits": func(n *tree.Node) { c.KeyFiles = tree.AsWritten(p.List("cache:key:files_commits", n)) },
+		"files":         func(n *tree.Node) { c.KeyFiles = tree.AsWritten(p.Texts("cache:key:files", n)) },
+		"files_commits": func(n *tree.Node) { c.KeyFiles = tree.AsWritten(p.Texts("cache:key:files_commits", n)) },
 		"prefix":        func(n *tree.Node) { c.Key, _ = p.String("cache:key:prefix", n) },
 	}, nil)
 	if len(c.KeyFiles) == 0 && c.Key == "" {

@@ -18,12 +18,3 @@ func (p *Parser) environment(n *tree.Node) pipeline.Environment {
 		Action: cmp.Or(n.Field("action").Text, "start"), Tier: n.Field("deployment_tier").Text,
 	}
 }
-
-// onlyKeys reports the keys of a mapping that GitLab does not know. Nothing here reads the others.
-func (p *Parser) onlyKeys(what string, n *tree.Node, known ...string) {
-	keys := tree.Keys{}
-	for _, key := range known {
-		keys[key] = func(*tree.Node) {}
-	}
-	p.Fields(what, n, keys, nil)
-}

@@ -45,10 +45,10 @@ func (p *Parser) imageName(what string, n *tree.Node, name string) bool {
 	return name != ""
 }
 
-// words reads the words of a command: a list, or one word.
+// words reads the words of a command.
 func (p *Parser) words(what string, n *tree.Node) []string {
 	words := []string{}
-	for _, item := range p.List(what, n) {
+	for _, item := range p.Texts(what, n) {
 		words = append(words, item.Text)
 	}
 	return words

@@ -75,7 +75,7 @@ func (p *Parser) checkInherited(what string, n *tree.Node) {
 	for _, item := range n.Items {
 		advice, unsupported := UnsupportedInJobs[item.Text]
 		switch {
-		case there[item.Text] || item.Kind != tree.Text || what == "default" && IgnoredInJobs[item.Text] != "":
+		case there[item.Text] || item.Kind != tree.Text || what == "default" && slices.Contains(passedOverInDefault, item.Text):
 		case what == "variables":
 			p.Warn(item.At, "inherit:variables", "there is no variable %s at the top of the file%s",
 				words.Quote(item.Text), p.DidYouMean(item.Text, slices.Sorted(maps.Keys(there))))

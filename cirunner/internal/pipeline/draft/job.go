@@ -31,6 +31,7 @@ type Draft struct {
 	HasRules     bool
 	Only, Except *Policy
 	triggers     bool     // it starts another pipeline
+	mirrors      bool     // it tells how another pipeline has ended
 	Trigger      *Trigger // one of files that can be read; nil without
 
 	// A keyword was reported that might have been the script.
@@ -107,12 +108,9 @@ func (p *Parser) jobField(d *Draft, f tree.Field) {
 	case f.Value.Kind == tree.Null && (known || unsupported || ignored):
 		// As good as none: that is how a job gets rid of what it extends.
 	case ignored:
-		p.Ignore(f.At, f.Key, why)
-		switch f.Key {
-		case "environment":
+		p.passOver(f.At, f.Key, f.Value, why)
+		if f.Key == "environment" {
 			d.Environment = p.environment(f.Value)
-		case "release":
-			p.onlyKeys("release", f.Value, "tag_name", "tag_message", "description", "name", "ref", "milestones", "released_at", "assets")
 		}
 	case unsupported:
 		p.Errorf(f.At, "%s is not supported: %s", f.Key, advice)
@@ -144,6 +142,8 @@ func (p *Parser) takeDefaults(d *Draft, job *tree.Node) {
 func (p *Parser) checkJob(d *Draft, job *tree.Node) {
 	if d.triggers && len(d.Script) == 0 {
 		d.Script = []string{d.Trigger.script()}
+	} else if d.mirrors && !job.Has("script") {
+		d.Script = []string{"echo 'no other pipeline is looked at here'"}
 	} else if !job.Has("script") && !d.scriptSeen && !p.Broken[d.Key] {
 		p.Errorf(d.At, "the job %s has no script: give it one, or put a dot before its name if it is only for others to extend", words.Quote(d.Key))
 	}
@@ -238,7 +238,7 @@ func readTimeout(p *Parser, d *Draft, n *tree.Node) {
 var failures = []pipeline.Failure{
 	pipeline.AnyFailure, pipeline.UnknownFailure, pipeline.ScriptFailure, "api_failure", pipeline.StuckFailure, pipeline.SystemFailure,
 	"runner_unsupported", "stale_schedule", pipeline.TimeoutFailure, "archived_failure",
-	"unmet_prerequisites", "scheduler_failure", "data_integrity_failure",
+	"unmet_prerequisites", "scheduler_failure", "data_integrity_failure", "runner_provisioning_timeout",
 }
 
 const MaxRetries = 2

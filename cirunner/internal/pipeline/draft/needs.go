@@ -36,6 +36,10 @@ func (n Needed) key() string {
 
 func readNeeds(p *Parser, d *Draft, n *tree.Node) {
 	d.HasNeeds = true
+	if n.Kind != tree.List && n.Kind != tree.Mapping {
+		p.Should("needs", n, "a list of jobs, each a name, or a mapping of job, artifacts and optional")
+		return
+	}
 	items, ok := flat(n, 0, nil)
 	if !ok {
 		p.Errorf(n.At, "needs has lists in lists more than %d deep, or too many of them", maxNesting)
@@ -48,6 +52,7 @@ func readNeeds(p *Parser, d *Draft, n *tree.Node) {
 	seen := make(map[string]bool)
 	for _, item := range items {
 		need, ok := p.need(item)
+		d.mirrors = d.mirrors || item.Has("pipeline") && !item.Has("job")
 		switch {
 		case !ok:
 		case seen[need.key()] && need.Cells == nil:
@@ -117,5 +122,5 @@ func (p *Parser) keysOfNeed(need *Needed) tree.Keys {
 
 func readDependencies(p *Parser, d *Draft, n *tree.Node) {
 	d.HasDepends = true
-	d.Depends = p.List("dependencies", n)
+	d.Depends = p.Texts("dependencies", n)
 }

@@ -120,6 +120,10 @@ func (p *Parser) values(what string, f tree.Field) []string {
 	}
 	var values []string
 	for _, item := range items[:min(len(items), maxParallel+1)] {
+		if item.Kind == tree.Null {
+			p.Errorf(item.At, "%s: %s has an empty value", what, f.Key)
+			continue
+		}
 		if value, ok := p.value(f.Key, item); ok {
 			values = append(values, value)
 		}

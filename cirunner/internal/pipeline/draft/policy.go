@@ -33,13 +33,13 @@ func (p *Parser) policy(what string, n *tree.Node) *Policy {
 		"refs": func(n *tree.Node) { pol.Refs = p.refs(what+":refs", n) },
 		"variables": func(n *tree.Node) {
 			pol.HasVariables = true
-			for _, item := range p.List(what+":variables", n) {
+			for _, item := range p.Texts(what+":variables", n) {
 				if e := p.condition(what+":variables", item); e != nil {
 					pol.Variables = append(pol.Variables, e)
 				}
 			}
 		},
-		"changes": func(n *tree.Node) { pol.Changes, pol.HasChanges = tree.AsWritten(p.List(what+":changes", n)), true },
+		"changes": func(n *tree.Node) { pol.Changes, pol.HasChanges = tree.AsWritten(p.Texts(what+":changes", n)), true },
 		"kubernetes": func(n *tree.Node) {
 			pol.Kubernetes = true
 			if n.Kind != tree.Text || n.Text != "active" {
@@ -54,7 +54,7 @@ func (p *Parser) policy(what string, n *tree.Node) *Policy {
 // expressions between slashes.
 func (p *Parser) refs(what string, n *tree.Node) []string {
 	all := []string{}
-	for _, item := range p.List(what, n) {
+	for _, item := range p.Texts(what, n) {
 		if name, _, _ := strings.Cut(item.Text, "@"); strings.HasPrefix(name, "/") && name != AnyRef && expr.Pattern(name) == nil {
 			p.Errorf(item.At, "%s: %s is no regular expression between slashes", what, words.Quote(item.Text))
 			continue

@@ -140,11 +140,11 @@ func (p *Parser) condition(what string, n *tree.Node) *expr.Expr {
 
 func (p *Parser) changes(what string, n *tree.Node) *Changes {
 	if n.Kind != tree.Mapping {
-		return &Changes{Paths: tree.AsWritten(p.List(what, n))}
+		return &Changes{Paths: p.globs(what, n)}
 	}
 	c := &Changes{}
 	p.Fields(what, n, tree.Keys{
-		"paths":      func(n *tree.Node) { c.Paths = tree.AsWritten(p.List(what+":paths", n)) },
+		"paths":      func(n *tree.Node) { c.Paths = p.globs(what+":paths", n) },
 		"compare_to": func(n *tree.Node) { c.Since, _ = p.String(what+":compare_to", n); c.SinceAt = n.At },
 	}, nil)
 	return c
@@ -152,11 +152,15 @@ func (p *Parser) changes(what string, n *tree.Node) *Changes {
 
 func (p *Parser) exists(what string, n *tree.Node) []string {
 	all := []string{}
-	if n.Kind != tree.Mapping {
-		return append(all, tree.AsWritten(p.List(what, n))...)
+	switch n.Kind {
+	case tree.Text:
+		return append(all, n.Text)
+	case tree.Mapping:
+	default:
+		return append(all, p.globs(what, n)...)
 	}
 	p.Fields(what, n, tree.Keys{
-		"paths": func(n *tree.Node) { all = append(all, tree.AsWritten(p.List(what+":paths", n))...) },
+		"paths": func(n *tree.Node) { all = append(all, p.globs(what+":paths", n)...) },
 		"project": func(n *tree.Node) {
 			if !p.options.IsProject(n.Text) {
 				p.Errorf(n.At, "%s:project: the files of another project are not known here, and so not whether the rule matches", what)
@@ -167,4 +171,16 @@ func (p *Parser) exists(what string, n *tree.Node) []string {
 		},
 	}, nil)
 	return all
+}
+
+// maxPatterns is how many patterns changes or exists may have, as in GitLab.
+const maxPatterns = 50
+
+// globs reads the patterns of changes or exists.
+func (p *Parser) globs(what string, n *tree.Node) []string {
+	if len(n.Items) > maxPatterns {
+		p.Errorf(n.At, "%s has %d patterns: it may have %d", what, len(n.Items), maxPatterns)
+		return nil
+	}
+	return tree.AsWritten(p.Texts(what, n))
 }

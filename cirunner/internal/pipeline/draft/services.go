@@ -61,6 +61,7 @@ func (p *Parser) service(n *tree.Node) (pipeline.Service, bool) {
 	s := pipeline.Service{Timeout: serviceTimeout, Pos: p.Pos(n.At)}
 	if isImage(n) {
 		p.Ignore(n.At, "a service as an image", "services are commands on this machine, with name, command and port; it is not started")
+		p.Quietly(func() { p.imageService(n) })
 		return s, false
 	}
 	ok := p.Fields("services", n, tree.Keys{

@@ -53,7 +53,7 @@ func (p *Parser) setDefaults() {
 		switch _, twice := p.defaults[key]; {
 		case value.Kind == tree.Null:
 		case ignored:
-			p.Ignore(p.file.KeyAt(key), key, why)
+			p.passOver(p.file.KeyAt(key), key, value, why)
 		case twice:
 			p.Errorf(p.file.KeyAt(key), "%s is here and in default: keep the one in default", key)
 		default:
@@ -64,7 +64,7 @@ func (p *Parser) setDefaults() {
 }
 
 func (p *Parser) readStages(n *tree.Node) {
-	names := p.List("stages", n)
+	names := p.stages(n)
 	if n.Kind == tree.List && len(n.Items) == 0 {
 		p.Errorf(n.At, "stages has no stage: name some, or leave it out for build, test, deploy")
 	}
@@ -84,6 +84,19 @@ func (p *Parser) readStages(n *tree.Node) {
 	p.Stages = append(p.Stages, ".post")
 }
 
+// stages returns the names of a list in which there may be lists, as !reference makes them.
+func (p *Parser) stages(n *tree.Node) []*tree.Node {
+	if n.Kind != tree.List || len(n.Items) > tree.MaxItems {
+		return p.Texts("stages", n)
+	}
+	items, ok := flat(n, 0, nil)
+	if !ok {
+		p.Errorf(n.At, "stages has lists in lists more than %d deep, or too many of them", maxNesting)
+		return nil
+	}
+	return p.Texts("stages", &tree.Node{Kind: tree.List, At: n.At, Items: items})
+}
+
 // readDefault checks what jobs would otherwise complain about one by one, or
 // not at all if no job takes it.
 func (p *Parser) readDefault(n *tree.Node) {
@@ -95,11 +108,11 @@ func (p *Parser) readDefault(n *tree.Node) {
 		advice, unsupported := UnsupportedInJobs[f.Key]
 		why, ignored := p.ignored(f.Key)
 		switch {
-		case ignored:
-			p.Ignore(f.At, f.Key, why)
+		case ignored && slices.Contains(passedOverInDefault, f.Key):
+			p.passOver(f.At, f.Key, f.Value, why)
 		case unsupported:
 			p.Errorf(f.At, "%s is not supported: %s", f.Key, advice)
-		case known && !k.InDefault:
+		case known && !k.InDefault, ignored:
 			p.Errorf(f.At, "%s cannot be in default: put it into the jobs, or into a hidden job that they extend", f.Key)
 		case !known:
 			p.Unknown(f, "default", namesInDefault)

@@ -73,7 +73,7 @@ func readTrigger(p *Parser, d *Draft, n *tree.Node) {
 	}
 	t := &Trigger{At: n.At, YAML: true, Include: &tree.Node{}, Inputs: &tree.Node{Kind: tree.Null}}
 	ok := p.Fields("trigger", n, tree.Keys{
-		"include": func(n *tree.Node) { t.Include = n; t.Made = p.made(n) },
+		"include": func(n *tree.Node) { t.Include = n; t.Made = p.made(n); p.checkFiles(n) },
 		"inputs":  func(n *tree.Node) { t.Inputs = n; p.IsMapping("trigger:inputs", n) },
 		"strategy": func(n *tree.Node) {
 			_, ok := tree.Choice(p.Reader, "trigger:strategy", n, "depend", "mirror")
@@ -90,6 +90,8 @@ func readTrigger(p *Parser, d *Draft, n *tree.Node) {
 	}, nil)
 	switch {
 	case !ok:
+	case n.Has("project") && n.Has("include"):
+		p.Errorf(n.At, "trigger:include and trigger:project are of different pipelines: keep one")
 	case n.Has("project"):
 		p.Ignore(n.At, "trigger", noPipeline)
 	case n.Has("branch"):
@@ -98,6 +100,15 @@ func readTrigger(p *Parser, d *Draft, n *tree.Node) {
 		p.Errorf(n.At, "trigger should have include, the files of the pipeline, or project")
 	default:
 		d.Trigger = t
+	}
+}
+
+// maxFiles is how many files a child pipeline may be of, as in GitLab.
+const maxFiles = 3
+
+func (p *Parser) checkFiles(n *tree.Node) {
+	if len(n.Items) > maxFiles {
+		p.Errorf(n.At, "trigger:include has %d files: it may have %d", len(n.Items), maxFiles)
 	}
 }
 

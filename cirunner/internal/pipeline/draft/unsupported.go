@@ -60,7 +60,7 @@ func init() {
 	for _, name := range []string{
 		"accessibility", "annotations", "api_fuzzing", "browser_performance", "cluster_image_scanning", "codequality",
 		"container_scanning", "coverage_fuzzing", "coverage_report", "cyclonedx", "dast", "dependency_scanning", "license_scanning",
-		"load_performance", "metrics", "performance", "repository_xray", "requirements", "requirements_v2", "sast", "sarif",
+		"load_performance", "lsif", "metrics", "performance", "repository_xray", "requirements", "requirements_v2", "sast", "sarif",
 		"secret_detection", "terraform",
 	} {
 		ignoredInReports[name] = noServer

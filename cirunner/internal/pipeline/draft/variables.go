@@ -58,7 +58,7 @@ func (p *Parser) variable(f tree.Field, global bool) (pipeline.Variable, bool) {
 	if global {
 		readers["description"] = func(n *tree.Node) { p.String(f.Key+":description", n) }
 		readers["options"] = func(n *tree.Node) {
-			options := tree.AsWritten(p.List(f.Key+":options", n))
+			options := tree.AsWritten(p.Texts(f.Key+":options", n))
 			value := f.Value.Field("value")
 			if value.Kind == tree.Text && !slices.Contains(options, value.Text) {
 				p.Errorf(value.At, "%s is not among the options of %s", value, f.Key)
@@ -78,9 +78,8 @@ func (p *Parser) value(name string, n *tree.Node) (string, bool) {
 			return n.Text, true
 		}
 	case tree.Integer, tree.Float, tree.Boolean:
-	case tree.Null:
-		p.Errorf(n.At, `%s has no value: write "" for an empty one`, name)
-		return "", false
+	case tree.Null: // as in GitLab
+		return "", true
 	default:
 		p.Should(name, n, "a text")
 		return "", false

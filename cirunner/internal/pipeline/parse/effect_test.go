@@ -32,6 +32,7 @@ func TestSettingsWithoutEffect(t *testing.T) {
 		{"variables: {A: x}\n" + job("inherit: {variables: [AA]}"), `2:38: inherit:variables: there is no variable "AA" at the top of the file; did you mean "A"?`},
 		{"b: {script: x, parallel: 2}\n" + job("needs: [{job: b, parallel: {}}]"), "2:43: needs:parallel should have a matrix"},
 		{"b: {script: x, parallel: 2}\n" + job("needs: [{job: b, parallel: {matrix: []}}]"), "2:52: needs:parallel:matrix is empty"},
+		{"include: {local: a.yml, ref: main}\nj: {script: x}", "1:30: include:ref: it has no effect without project"},
 		{job("parallel: {matrix: []}"), "1:35: parallel:matrix is empty"},
 	} {
 		assert.Contains(t, wrong(t, c.data).Error(), c.want, "%s", c.data)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
@@ -106,6 +107,8 @@ func (c *compiler) included(n *tree.Node, from inclusion) []inclusion {
 	if n.Kind == tree.Mapping && !c.chosen(n.Field("rules")) {
 		return nil // also if there is no such file
 	}
+	c.isOneFile(n)
+	entry := n
 	var files []inclusion
 	add := func(found []inclusion) { files = append(files, found...) }
 	c.Fields("include", n, tree.Keys{
@@ -122,7 +125,11 @@ func (c *compiler) included(n *tree.Node, from inclusion) []inclusion {
 				c.Errorf(n.At, "include:file needs project")
 			}
 		},
-		"ref":       func(*tree.Node) {}, // with project
+		"ref": func(n *tree.Node) {
+			if !entry.Has("project") {
+				c.Warn(n.At, "include:ref", "it has no effect without project")
+			}
+		},
 		"integrity": func(*tree.Node) { c.isFor(n, "integrity", "remote") },
 		"cache": func(n *tree.Node) {
 			c.Ignore(n.At, "include:cache", "no copy is kept from run to run but those of -include-dir")
@@ -137,6 +144,16 @@ func (c *compiler) included(n *tree.Node, from inclusion) []inclusion {
 		files[i].inputs = n.Field("inputs")
 	}
 	return files
+}
+
+// kindsOfFiles are the keywords of which an entry of include has one.
+var kindsOfFiles = []string{"local", "remote", "template", "project", "component", "artifact"}
+
+func (c *compiler) isOneFile(n *tree.Node) {
+	others := slices.DeleteFunc(slices.Clone(kindsOfFiles), func(kind string) bool { return !n.Has(kind) })
+	if n.Kind == tree.Mapping && len(others) != 1 {
+		c.Errorf(n.At, "an entry of include has one of %s", words.OneOf(kindsOfFiles))
+	}
 }
 
 // isFor reports a keyword that is nothing without another.

@@ -42,7 +42,7 @@ func (p *Reader) String(what string, n *Node) (string, bool) {
 // Boolean reads true or false, also in the words of YAML 1.1, which GitLab's
 // YAML is.
 func (p *Reader) Boolean(what string, n *Node) (value, ok bool) {
-	if n.Kind == Boolean || n.Kind == Text {
+	if n.Kind == Boolean || n.Kind == Text && n.Plain {
 		switch strings.ToLower(n.Text) {
 		case "true", "yes", "on":
 			return true, true
@@ -100,6 +100,15 @@ func (p *Reader) List(what string, n *Node) []*Node {
 	}
 	p.Should(what, n, "a text or a list of texts")
 	return nil
+}
+
+// Texts reads a list of texts, and returns their nodes. A text by itself is none, as in GitLab.
+func (p *Reader) Texts(what string, n *Node) []*Node {
+	if n.Kind != List {
+		p.Should(what, n, "a list of texts")
+		return nil
+	}
+	return p.List(what, n)
 }
 
 // Choice reads one of some words.

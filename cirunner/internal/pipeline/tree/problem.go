@@ -44,6 +44,7 @@ type Problems struct {
 	seen     map[problem]bool
 	lost     int // problems beyond maxKept
 	hints    int // names that were looked for
+	quiet    int // how many callers want no warnings
 }
 
 type problem struct {

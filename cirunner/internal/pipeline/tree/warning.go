@@ -17,8 +17,18 @@ type warned struct {
 	places map[Mark]bool
 }
 
+// Quietly calls a reader of what is passed over: what is wrong there is reported, and nothing else is.
+func (p *Problems) Quietly(read func()) {
+	p.quiet++
+	defer func() { p.quiet-- }()
+	read()
+}
+
 // Warn notes that something is passed over. For a strict parser it is wrong.
 func (p *Problems) Warn(at Mark, keyword, format string, args ...any) {
+	if p.quiet > 0 {
+		return
+	}
 	text := fmt.Sprintf(format, args...)
 	if p.strict {
 		p.Errorf(at, "%s: %s", keyword, text)
@@ -40,7 +50,7 @@ func (p *Problems) Warn(at Mark, keyword, format string, args ...any) {
 
 // Ignore warns of a keyword of GitLab that means nothing here.
 func (p *Problems) Ignore(at Mark, keyword, why string) {
-	if p.strict {
+	if p.strict && p.quiet == 0 {
 		p.Errorf(at, "%s is not supported: %s", keyword, why)
 		return
 	}

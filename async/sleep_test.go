@@ -266,15 +266,17 @@ func TestAProbeThatIsToComeAtTheEndOfTimeDoesNotCome(t *testing.T) {
 	} {
 		poll := func(t *testing.T, ctx context.Context, patience time.Duration) {
 			probes := 0
-			err := async.Scope(ctx, func(ctx context.Context) error {
-				_, err := async.Poll(ctx, tc.interval, func(context.Context) (int, bool, error) {
-					probes++
-					time.Sleep(2 * time.Millisecond)
-					return 0, false, tc.probe()
-				}, tc.opts...).Await(ctx, patience)
-				return err
-			})
-			require.ErrorIs(t, err, context.DeadlineExceeded)
+			for ; probes == 0; patience *= 2 { // else it was over before the first
+				err := async.Scope(ctx, func(ctx context.Context) error {
+					_, err := async.Poll(ctx, tc.interval, func(context.Context) (int, bool, error) {
+						probes++
+						time.Sleep(2 * time.Millisecond)
+						return 0, false, tc.probe()
+					}, tc.opts...).Await(ctx, patience)
+					return err
+				})
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			}
 			require.Equal(t, 1, probes)
 		}
 		t.Run(name, func(t *testing.T) {

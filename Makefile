@@ -198,14 +198,16 @@ house: tools
 unit:
 	$(call tested,go test -race -shuffle=on,go test $(RACE) -shuffle=on -vet=off -timeout 25m ./...)
 
-# The tests of stores of locks that have more rounds without the race detector.
+# The tests of stores of locks that have more rounds without the race detector, and stores that have them in make test: a server
+# of SQL, one of keys, and a file. make counts STORES=./... has all.
+STORES := ./pgstore ./redisstore ./sqlitestore
 RANDOM := random_programs|tokens|histories
 LOCKS_COUNTS := ^Test(DecidesAsTheBookDoes|Load|Store|StoreOnPoolOfUser|TheSuite)$$/^(seed|a_great_many_wait|$(RANDOM))|^TestStoreOnPoolsOfUsers$$/./^($(RANDOM))
 
 counts:
 	$(call step,go test: the full counts that the race detector is too slow for)
 	@$(if $(filter .,$(MODULES)),tools/counted.sh ./async ./scheduler ./jobqueue)
-	$(if $(filter ./locks,$(MODULES)),@LOCKS_PROGRAMS=$${LOCKS_PROGRAMS:-12} go -C locks test -vet=off -run '$(LOCKS_COUNTS)' ./dynamostore ./etcdstore ./mysqlstore ./pgstore ./redisstore ./sqlitestore)
+	$(if $(filter ./locks,$(MODULES)),@LOCKS_PROGRAMS=$${LOCKS_PROGRAMS:-12} go -C locks test -vet=off -run '$(LOCKS_COUNTS)' $(STORES))
 
 fuzzshort: FUZZTIME := $(or $(FUZZTIME),2s)
 fuzz: FUZZTIME := $(or $(FUZZTIME),1m)

@@ -25,36 +25,35 @@ func (r *Root) open() {
 }
 
 // live returns the names of what is registered at r. What is done has given its outcome, perhaps to the caller,
-// and is about to leave.
+// and is about to leave; a scope that has returned without its tasks has been registered in its place by then.
 func (r *Root) live() []string {
-	names := []string{}
-	for _, t := range r.members() {
-		if t.State.Load() != StateDone {
-			names = append(names, t.Name())
-		}
+	all := r.members(func(t *Task) bool { return t.State.Load() != StateDone })
+	names := make([]string, len(all))
+	for i, t := range all {
+		names[i] = t.Name()
 	}
 	return names
 }
 
-// members returns what is registered at r, and what is in its top in place of that. The
+// members returns what is registered at r, and what is in its top in place of that, if is says so. The
 // top is looked at first: a scope that returns without its tasks is registered at r
-// before it leaves the top, so it is found at one of the two.
-func (r *Root) members() []*Task {
-	inTop := r.membersOf(r.Top)
+// before it is done and leaves the top, so it is found at one of the two.
+func (r *Root) members(is func(*Task) bool) []*Task {
+	inTop := r.membersOf(r.Top, is)
 	r.Scope.Mu.Lock()
 	defer r.Scope.Mu.Unlock()
-	return append(childrenLocked(&r.Scope, func(t *Task) bool { return t != r.Top }), inTop...)
+	return append(childrenLocked(&r.Scope, func(t *Task) bool { return t != r.Top && is(t) }), inTop...)
 }
 
-// membersOf returns what is in t, which may be nil.
-func (r *Root) membersOf(t *Task) []*Task {
+// membersOf returns what is in t, which may be nil, if is says so.
+func (r *Root) membersOf(t *Task, is func(*Task) bool) []*Task {
 	if t == nil {
 		return nil
 	}
 	s := t.Scope()
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	return childrenLocked(s, func(*Task) bool { return true })
+	return childrenLocked(s, is)
 }
 
 // ProcessRoot returns the task that is the root of contexts that carry none.

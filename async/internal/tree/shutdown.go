@@ -37,8 +37,10 @@ func (r *Root) stragglers(ctx context.Context, cause error, look func() []*Task)
 
 // below returns what is registered at r, less what caller is part of.
 func (r *Root) below(caller *Task) []*Task {
-	return slices.DeleteFunc(r.members(), func(t *Task) bool { return standsIn(caller, t) })
+	return slices.DeleteFunc(r.members(anyone), func(t *Task) bool { return standsIn(caller, t) })
 }
+
+func anyone(*Task) bool { return true }
 
 // standsIn reports whether t is u or was started in it at any depth; also if u
 // stands at the root for a scope that has returned without its tasks.

@@ -238,7 +238,7 @@ func readTimeout(p *Parser, d *Draft, n *tree.Node) {
 var failures = []pipeline.Failure{
 	pipeline.AnyFailure, pipeline.UnknownFailure, pipeline.ScriptFailure, "api_failure", pipeline.StuckFailure, pipeline.SystemFailure,
 	"runner_unsupported", "stale_schedule", pipeline.TimeoutFailure, "archived_failure",
-	"unmet_prerequisites", "scheduler_failure", "data_integrity_failure", "runner_provisioning_timeout",
+	"unmet_prerequisites", "scheduler_failure", "data_integrity_failure", "runner_provisioning_timeout", "runner_interrupted",
 }
 
 const MaxRetries = 2

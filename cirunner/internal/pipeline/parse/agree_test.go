@@ -12,7 +12,7 @@ import (
 func TestWhatGitLabTakes(t *testing.T) {
 	for name, data := range map[string]string{
 		"a report of code intelligence": "j: {script: x, artifacts: {reports: {lsif: dump.lsif}}}",
-		"a failure of a server":         "j: {script: x, retry: {max: 1, when: runner_provisioning_timeout}}",
+		"a failure of a server":         "j: {script: x, retry: {max: 1, when: [runner_provisioning_timeout, runner_interrupted]}}",
 		"a status that is mirrored":     "j: {needs: {pipeline: group/other}}\nk: {needs: [{pipeline: $UP}]}",
 		"a policy that is a variable":   "j: {script: x, cache: {paths: [a], policy: $POLICY}}",
 		"tags in a list":                "j: {script: x, tags: [a, [b, c]]}",

@@ -18,7 +18,7 @@ func loadPages(ctx context.Context, load func(ctx context.Context, page string) 
 	}
 }
 
-// What has happened is kept, in memory that is bounded: it is asked how each task has ended, and written as a page with a time line.
+// The past is kept, in memory that is bounded: it is asked how each task has ended, and written as a page with a time line.
 func Example() {
 	rec := record.New(record.Bytes(1 << 20))
 	_ = async.Scope(context.Background(), func(ctx context.Context) error {

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -118,11 +119,17 @@ func environ(variables []string, changing func(entry string) (flag, env string))
 // visibly gives a variable to a container among the arguments.
 func visibly(entry string) (flag, env string) { return entry, "" }
 
+var shellName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
 // A renaming gives variables to a container under names that no client reads, for a script to give them back.
 type renaming struct{ names []string }
 
+// add gives a variable whose name a shell does not know as it is: no shell would give the name back.
 func (r *renaming) add(entry string) (flag, env string) {
 	name, value, _ := strings.Cut(entry, "=")
+	if !shellName.MatchString(name) {
+		return visibly(entry)
+	}
 	r.names = append(r.names, name)
 	flag = fmt.Sprintf("CIRUNNER_VALUE_%d", len(r.names))
 	return flag, flag + "=" + value

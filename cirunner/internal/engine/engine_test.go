@@ -31,6 +31,10 @@ func TestEnviron(t *testing.T) {
 	assert.Equal(t, []string{"DOCKER_AUTH", "TAKEN"}, renamed.names)
 	assert.Equal(t, []string{"A=1", "CIRUNNER_VALUE_1=a=b", "CIRUNNER_VALUE_2="}, env[len(env)-3:])
 	assert.Contains(t, env, "TAKEN=here")
+
+	flags, _ = environ([]string{"GO-VERSION=1", "GO;touch x=2"}, renamed.add)
+	assert.Equal(t, []string{"--env", "GO-VERSION=1", "--env", "GO;touch x=2"}, flags, "a shell would end, or run it")
+	assert.Len(t, renamed.names, 2)
 }
 
 func TestListens(t *testing.T) {

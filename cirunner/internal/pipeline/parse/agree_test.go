@@ -77,7 +77,7 @@ func TestWhatGitLabRefuses(t *testing.T) {
 	}
 }
 
-// What means nothing in a run is read all the same: a keyword that GitLab does not know is an error there, too, and one that it
+// A keyword that means nothing in a run is read all the same: a keyword that GitLab does not know is an error there, too, and one that it
 // knows is not told of twice.
 func TestWhatIsPassedOverIsRead(t *testing.T) {
 	for data, want := range map[string]string{

@@ -5,21 +5,25 @@ package workdir
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
 )
 
 // A Store is a directory in which caches are kept, by key, from run to run. Runs
-// may share it: whoever takes or keeps a cache of a key waits for the others.
+// may share it: whoever takes or keeps a cache of a key waits for
+// the others, until its context is done.
 type Store struct{ Dir string }
 
 // Take copies the cache of a key, which there must be, into the work directory of
 // a job.
 func (s Store) Take(ctx context.Context, r *Run, key, job string) error {
-	return s.locked(key, func(dir string) error {
+	return s.locked(ctx, key, func(dir string) error {
 		names, err := listFiles(dir)
 		if err != nil {
 			return err
@@ -52,7 +56,7 @@ func (s Store) Keep(ctx context.Context, r *Run, key, job string, patterns []str
 	if len(names) == 0 {
 		return 0, nil
 	}
-	return len(names), s.locked(key, func(dir string) error {
+	return len(names), s.locked(ctx, key, func(dir string) error {
 		fresh := dir + ".new"
 		if err := errors.Join(RemoveAll(fresh), os.MkdirAll(fresh, 0o755)); err != nil {
 			return err
@@ -67,15 +71,18 @@ func (s Store) Keep(ctx context.Context, r *Run, key, job string, patterns []str
 	})
 }
 
-// locked calls f with the directory of a key, which nobody else uses meanwhile.
-func (s Store) locked(key string, f func(dir string) error) error {
+// locked calls f with the directory of a key, which nobody else uses meanwhile. It waits for others until ctx is done.
+func (s Store) locked(ctx context.Context, key string, f func(dir string) error) error {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return err
 	}
-	door, err := lock(filepath.Join(s.Dir, key+".lock"), syscall.LOCK_EX)
+	door, err := async.Poll(ctx, async.Backoff(10*time.Millisecond, 500*time.Millisecond), func(context.Context) (io.Closer, bool, error) {
+		door, err := tryLock(filepath.Join(s.Dir, key+".lock"))
+		return door, door != nil, err
+	}).Wait(context.WithoutCancel(ctx)) // it ends with ctx, and a lock that it has got is not lost
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unlock(door) }()
+	defer func() { _ = door.Close() }()
 	return f(filepath.Join(s.Dir, key))
 }

@@ -181,7 +181,12 @@ func (r *Run) TryResource(name string) (io.Closer, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	file, err := lock(filepath.Join(dir, fmt.Sprintf("%x", sha256.Sum256([]byte(name)))[:32]), syscall.LOCK_EX|syscall.LOCK_NB)
+	return tryLock(filepath.Join(dir, fmt.Sprintf("%x", sha256.Sum256([]byte(name)))[:32]))
+}
+
+// tryLock locks a file until the Closer is closed. It returns nil if somebody else has it.
+func tryLock(path string) (io.Closer, error) {
+	file, err := lock(path, syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		return nil, nil

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline/tree"
-	"github.com/ambit-go/ambit/cirunner/internal/pipeline/words"
 )
 
 // Limits on what a job of the file is taken apart into.
@@ -107,10 +106,7 @@ func (p *Parser) combinations(what string, n *tree.Node) ([]cell, bool) {
 
 // values reads the values of one variable of a matrix.
 func (p *Parser) values(what string, f tree.Field) []string {
-	if !pipeline.IsVariable(f.Key) {
-		p.Errorf(f.At, "%s cannot be the name of a variable: it should have letters, digits and _, and begin with no digit", words.Quote(f.Key))
-		return nil
-	}
+	p.warnOfName(f)
 	items := []*tree.Node{f.Value}
 	if f.Value.Kind == tree.List {
 		items = f.Value.Items
@@ -150,7 +146,8 @@ func (d *Draft) part(name string, number, of int, c cell) *pipeline.Job {
 	job := d.Job
 	job.Name, job.Node, job.Nodes, job.Cell = name, number, of, c
 	if of > 0 {
-		job.Variables = pipeline.Join(job.Variables, append(slices.Clone(c),
+		exported := slices.DeleteFunc(slices.Clone(c), func(v pipeline.Variable) bool { return !pipeline.IsVariable(v.Name) })
+		job.Variables = pipeline.Join(job.Variables, append(exported,
 			pipeline.Variable{Name: "CI_NODE_INDEX", Value: strconv.Itoa(number)},
 			pipeline.Variable{Name: "CI_NODE_TOTAL", Value: strconv.Itoa(of)}))
 	}

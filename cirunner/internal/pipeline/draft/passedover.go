@@ -34,6 +34,13 @@ func (p *Parser) readPassedOver(key string, n *tree.Node) {
 		if n.Kind != tree.Boolean {
 			p.onlyKeys("pages", n, "path_prefix", "expire_in", "publish")
 		}
+	case "secrets":
+		if p.IsMapping("secrets", n) {
+			for _, f := range n.Fields {
+				p.onlyKeys("secrets:"+f.Key, f.Value, "vault", "gitlab_secrets_manager", "gcp_secret_manager", "azure_key_vault", "akeyless",
+					"aws_secrets_manager", "file", "token")
+			}
+		}
 	case "id_tokens":
 		if p.IsMapping("id_tokens", n) {
 			for _, f := range n.Fields {

@@ -14,8 +14,9 @@ var UnsupportedGlobally = map[string]string{
 // UnsupportedInJobs are keywords of jobs that are errors, and what to do without
 // them.
 var UnsupportedInJobs = map[string]string{
-	"run":  "steps are not supported; use script",
-	"type": "it is an old name of stage; rename it",
+	"inputs": "the inputs of a job are not supported, and scripts would have ${{ job.inputs.NAME }} as it is written; use variables",
+	"run":    "steps are not supported; use script",
+	"type":   "it is an old name of stage; rename it",
 }
 
 const (
@@ -41,7 +42,6 @@ var IgnoredInJobs = map[string]string{
 	"id_tokens":           noTokens,
 	"identity":            noTokens,
 	"hooks":               "nothing is fetched that it could hook into",
-	"inputs":              noServer,
 	"manual_confirmation": "nobody is asked",
 	"dast_configuration":  noServer,
 }

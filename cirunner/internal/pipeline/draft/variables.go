@@ -30,8 +30,7 @@ func (p *Parser) variables(n *tree.Node, global bool) []pipeline.Variable {
 	}
 	var all []pipeline.Variable
 	for _, f := range n.Fields {
-		if !pipeline.IsVariable(f.Key) {
-			p.Warn(f.At, "a variable's name", "%s: bash cannot export it, so that jobs do not get it; a name has letters, digits and _", words.Quote(f.Key))
+		if p.warnOfName(f) {
 			continue
 		}
 		if v, ok := p.variable(f, global); ok {
@@ -39,6 +38,15 @@ func (p *Parser) variables(n *tree.Node, global bool) []pipeline.Variable {
 		}
 	}
 	return all
+}
+
+// warnOfName reports whether a name is none of a variable that jobs can have, and warns of it.
+func (p *Parser) warnOfName(f tree.Field) bool {
+	if pipeline.IsVariable(f.Key) {
+		return false
+	}
+	p.Warn(f.At, "a variable's name", "%s: bash cannot export it, so that jobs do not get it; a name has letters, digits and _", words.Quote(f.Key))
+	return true
 }
 
 func (p *Parser) variable(f tree.Field, global bool) (pipeline.Variable, bool) {

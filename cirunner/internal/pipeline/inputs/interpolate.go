@@ -15,6 +15,7 @@ import (
 const maxFunctions = 3
 
 var (
+	ofMatrix = regexp.MustCompile(`^\s*matrix\.[^\s|]+\s*$`)
 	place    = regexp.MustCompile(`\$\[\[([^\n]*?)\]\]`)
 	truncate = regexp.MustCompile(`^truncate\(\s*(\d{1,6})\s*,\s*(\d{1,6})\s*\)$`)
 )
@@ -27,6 +28,10 @@ func Interpolate(r *tree.Reader, text []byte, values map[string]*tree.Node, mark
 	for _, at := range place.FindAllSubmatchIndex(text, -1) {
 		b.Write(text[last:at[0]])
 		last = at[1]
+		if ofMatrix.Match(text[at[2]:at[3]]) { // which needs:parallel:matrix reads
+			b.Write(text[at[0]:at[1]])
+			continue
+		}
 		value, err := evaluate(string(text[at[2]:at[3]]), values, expand)
 		if err != nil {
 			r.Errorf(mark(at[0]), "%s: %v", words.Quote(string(text[at[0]:at[1]])), err)

@@ -17,6 +17,7 @@ func TestWhatGitLabTakes(t *testing.T) {
 		"a policy that is a variable":   "j: {script: x, cache: {paths: [a], policy: $POLICY}}",
 		"tags in a list":                "j: {script: x, tags: [a, [b, c]]}",
 		"pages that are switched on":    "j: {script: x, pages: true}\nk: {script: x, pages: {path_prefix: a, expire_in: never, publish: p}}",
+		"a name in a matrix":            "j: {script: x, parallel: {matrix: [{go-version: ['1.26', '1.27']}]}}",
 		"keywords without a value":      "j: {script: x, rules: ~, only: ~, cache: ~, needs: ~}",
 	} {
 		for _, caches := range []bool{false, true} {
@@ -90,6 +91,8 @@ func TestWhatIsPassedOverIsRead(t *testing.T) {
 		"j: {script: x, hooks: {pre_get_source_script: a}}":                 `there is no keyword "pre_get_source_script" in hooks`,
 		"j: {script: x, pages: {prefix: a}}":                                `there is no keyword "prefix" in pages`,
 		"j: {script: x, id_tokens: {A: {audience: b}}}":                     `there is no keyword "audience" in id_tokens:A`,
+		"j: {script: x, secrets: {A: {valut: b}}}":                          `there is no keyword "valut" in secrets:A; did you mean "vault"?`,
+		"j: {script: x, secrets: [a]}":                                      "secrets should be a mapping",
 	} {
 		_, err := Parse("f.yml", []byte(data))
 		assert.ErrorContains(t, err, want, data)

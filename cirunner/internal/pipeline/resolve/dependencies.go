@@ -22,7 +22,7 @@ func (g *grapher) dependencies(d *draft.Draft, waits map[*pipeline.Job]bool) map
 }
 
 // checkDependencies reports names that dependencies cannot have. One of the same
-// stage is allowed, but nothing waits for it: it brings no artifacts.
+// stage is allowed, and one beside an empty needs, but nothing waits for them: they bring no artifacts.
 func (g *grapher) checkDependencies(d *draft.Draft) {
 	for _, n := range d.Depends {
 		to, _ := g.find(n.Text)
@@ -32,6 +32,8 @@ func (g *grapher) checkDependencies(d *draft.Draft) {
 			g.Errorf(n.At, "%s depends on %s, which is not in the file%s", words.Quote(d.Key), words.Quote(n.Text),
 				g.DidYouMean(n.Text, words.SortedKeys(g.drafts)))
 		case needed || g.stage(to) < 0 || g.stage(d) < 0:
+		case d.HasNeeds && len(d.Named) == 0:
+			g.Warn(n.At, "dependencies beside needs: []", "nothing waits for %s, so that its artifacts do not come; name it in needs", words.Quote(n.Text))
 		case d.HasNeeds:
 			g.Errorf(n.At, "%s depends on %s, but does not wait for it: it should be among its needs", words.Quote(d.Key), words.Quote(n.Text))
 		case g.stage(to) > g.stage(d):

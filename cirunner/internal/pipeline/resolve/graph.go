@@ -173,11 +173,30 @@ func (g *grapher) tie(d *draft.Draft) {
 		own = g.tied(d, d.Named)
 	}
 	for _, job := range g.parts[d] {
+		named := d.Named
 		job.Needs = own
 		if made := g.made[job]; made.HasNeeds {
-			job.Needs = g.tied(d, made.Needs)
+			named = made.Needs
+			job.Needs = g.tied(d, named)
+		}
+		if slices.ContainsFunc(named, draft.Needed.ByPart) {
+			job.Needs = g.tied(d, g.ofPart(named, job))
 		}
 	}
+}
+
+// ofPart returns the needs that one part of a job has.
+func (g *grapher) ofPart(named []draft.Needed, part *pipeline.Job) []draft.Needed {
+	var own []draft.Needed
+	for _, need := range named {
+		need, err := need.For(part)
+		if err != nil {
+			g.Errorf(need.At, "%v", err)
+			return nil
+		}
+		own = append(own, need)
+	}
+	return own
 }
 
 // tied returns the jobs that some needs of a draft mean.
@@ -200,7 +219,10 @@ func (g *grapher) tied(d *draft.Draft, named []draft.Needed) []pipeline.Need {
 // named returns the jobs that an entry of needs names.
 func (g *grapher) named(d *draft.Draft, need draft.Needed) []*pipeline.Job {
 	who, name := words.Quote(d.Key), words.Quote(need.Name)
-	if need.Upstream {
+	switch {
+	case need.Upstream && need.ByPart(): // those of the parts follow
+		return nil
+	case need.Upstream:
 		return g.ofUpstream(d, need)
 	}
 	to, jobs := g.find(need.Name)
@@ -221,7 +243,7 @@ func (g *grapher) named(d *draft.Draft, need draft.Needed) []*pipeline.Job {
 		return nil
 	}
 	g.edges[d] = append(g.edges[d], edge{to, need.At})
-	if need.Cells == nil {
+	if need.Cells == nil || need.ByPart() {
 		return jobs
 	}
 	var chosen []*pipeline.Job

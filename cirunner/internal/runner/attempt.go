@@ -131,6 +131,8 @@ func (a *attempt) prepare() (err error) {
 	if err := a.takeModules(); err != nil {
 		return a.because(err)
 	}
+	a.takeVariables()
+	a.findSecrets()
 	a.takeCaches()
 	for _, from := range a.job.Fetch {
 		n, err := a.r.Work.Restore(a.work, slug(from), a.slug())
@@ -141,8 +143,6 @@ func (a *attempt) prepare() (err error) {
 			a.note("cirunner: %s from %q", count(n, "artifact"), from.Name)
 		}
 	}
-	a.takeVariables()
-	a.findSecrets()
 	a.tellShortSecrets()
 	if a.job.Artifacts.Untracked {
 		a.had = a.untracked(a.work)

@@ -21,11 +21,15 @@ import (
 // had is told, and is missing: a cache only saves time.
 func (a *attempt) takeCaches() {
 	for _, c := range a.job.Caches {
-		if pulls, _ := a.policy(c); !pulls {
+		pulls, _, err := a.policy(c)
+		if err != nil {
+			a.note("cirunner: %v: the cache is neither taken nor kept", err)
+		}
+		if !pulls {
 			continue
 		}
 		for _, key := range a.cacheKeys(c) {
-			store := a.r.caches()
+			store := a.caches()
 			if !store.Has(key) {
 				continue
 			}
@@ -42,14 +46,14 @@ func (a *attempt) takeCaches() {
 // keepCaches keeps the caches of the job.
 func (a *attempt) keepCaches(ctx context.Context, o plan.Outcome) {
 	for _, c := range a.job.Caches {
-		if _, pushes := a.policy(c); !pushes || o.Cause == plan.Stopped || c.When == pipeline.OnSuccess && !o.OK() || c.When == pipeline.OnFailure && o.OK() {
+		if _, pushes, _ := a.policy(c); !pushes || o.Cause == plan.Stopped || c.When == pipeline.OnSuccess && !o.OK() || c.When == pipeline.OnFailure && o.OK() {
 			continue
 		}
 		key := a.cacheKeys(c)[0]
 		paths, err := a.expandAll(c.Paths)
 		var n int
 		if err == nil {
-			n, err = a.r.caches().Keep(ctx, a.r.Work, key, a.slug(), paths)
+			n, err = a.caches().Keep(ctx, a.r.Work, key, a.slug(), paths)
 		}
 		if err != nil {
 			a.note("cirunner: cannot keep the cache %s: %v", key, err)
@@ -60,7 +64,7 @@ func (a *attempt) keepCaches(ctx context.Context, o plan.Outcome) {
 }
 
 // policy reports whether a cache is taken before the job, and kept after it.
-func (a *attempt) policy(c pipeline.Cache) (pulls, pushes bool) {
+func (a *attempt) policy(c pipeline.Cache) (pulls, pushes bool, err error) {
 	policy := c.Policy
 	if !pipeline.IsPolicy(policy) {
 		if resolved, err := a.resolve(a.job.Variables, nil); err == nil {
@@ -68,13 +72,16 @@ func (a *attempt) policy(c pipeline.Cache) (pulls, pushes bool) {
 		}
 	}
 	if !pipeline.IsPolicy(policy) {
-		a.note("cirunner: cache:policy: %s is none of pull, push and pull-push", c.Policy)
-		return false, false
+		return false, false, fmt.Errorf("cache:policy: %s is none of pull, push and pull-push", c.Policy)
 	}
-	return policy != pipeline.CachePush, policy != pipeline.CachePull
+	return policy != pipeline.CachePush, policy != pipeline.CachePull, nil
 }
 
-func (r *Runner) caches() workdir.Store { return workdir.Store{Dir: r.Caches} }
+func (a *attempt) caches() workdir.Store {
+	return workdir.Store{Dir: a.r.Caches, Waits: func(key string) {
+		a.note("cirunner: another run has the cache %s: waiting until it gives that back", key)
+	}}
+}
 
 // cacheKeys are the names of directories for a cache, the first its own.
 func (a *attempt) cacheKeys(c pipeline.Cache) []string {

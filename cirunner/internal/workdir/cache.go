@@ -18,7 +18,10 @@ import (
 // A Store is a directory in which caches are kept, by key, from run to run. Runs
 // may share it: whoever takes or keeps a cache of a key waits for
 // the others, until its context is done.
-type Store struct{ Dir string }
+type Store struct {
+	Dir   string
+	Waits func(key string) // is told of each wait for others; may be nil
+}
 
 // Take copies the cache of a key, which there must be, into the work directory of
 // a job.
@@ -76,8 +79,13 @@ func (s Store) locked(ctx context.Context, key string, f func(dir string) error)
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return err
 	}
+	waits := false
 	door, err := async.Poll(ctx, async.Backoff(10*time.Millisecond, 500*time.Millisecond), func(context.Context) (io.Closer, bool, error) {
 		door, err := tryLock(filepath.Join(s.Dir, key+".lock"))
+		if door == nil && err == nil && !waits && s.Waits != nil {
+			waits = true
+			s.Waits(key)
+		}
 		return door, door != nil, err
 	}).Wait(context.WithoutCancel(ctx)) // it ends with ctx, and a lock that it has got is not lost
 	if err != nil {

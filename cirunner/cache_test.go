@@ -1,0 +1,54 @@
+//go:build unix
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Key and policy of a cache may be variables, also those that another job has reported.
+func TestACacheByVariables(t *testing.T) {
+	p := newProject(t, `
+stages: [first, second]
+report:
+  stage: first
+  script: ['echo POLICY=pull > e', 'echo KEY=k1 >> e']
+  artifacts: {reports: {dotenv: e}}
+fill:
+  stage: first
+  cache: {key: k1, paths: [c], policy: push}
+  script: ['echo filled > c']
+use:
+  stage: second
+  needs: [report, fill]
+  cache: {key: $KEY, paths: [c], policy: $POLICY}
+  script: ['cat c', 'echo changed > c']
+`)
+	for range 2 {
+		run := p.start("-cache", "caches")
+		assert.Equal(t, 0, run.Wait(), run.Stdout()+run.Stderr())
+		assert.Contains(t, run.Stdout(), "[fill] cirunner: cache cache-k1: 1 file kept\n")
+		assert.NotContains(t, run.Stdout(), "[fill] cirunner: cache cache-k1\n", "fill only pushes")
+		assert.Contains(t, run.Stdout(), "[use] cirunner: cache cache-k1\n")
+		assert.Contains(t, run.Stdout(), "[use] filled\n")
+		assert.NotContains(t, run.Stdout(), "[use] cirunner: cache cache-k1: 1 file kept", "use only pulls")
+	}
+	assert.Equal(t, "filled\n", p.read("caches/cache-k1/c"))
+}
+
+// A policy that turns out to be none is told once, and the job runs without its cache.
+func TestACacheWithAPolicyThatIsNone(t *testing.T) {
+	p := newProject(t, `
+job:
+  variables: {POLICY: sometimes}
+  cache: {key: k, paths: [c], policy: $POLICY}
+  script: ['echo x > c']
+`)
+	run := p.start("-cache", "caches")
+	assert.Equal(t, 0, run.Wait(), run.Stdout()+run.Stderr())
+	assert.Equal(t, 1, strings.Count(run.Stdout(), "cache:policy: $POLICY is none of pull, push and pull-push: the cache is neither taken nor kept"), run.Stdout())
+	assert.NotContains(t, run.Stdout(), "file kept")
+}

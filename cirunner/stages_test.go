@@ -5,6 +5,8 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -74,13 +76,13 @@ func (e *engineUnderTest) holding(t *testing.T, pattern string) (reached, releas
 func TestAWholeProjectIsStoppedAtEveryStage(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, e *engineUnderTest) {
 		for name, tc := range map[string]struct {
-			mark, hangs, holds string
+			mark, hangs, makes string
 			signals            []syscall.Signal
 			job, not           string
 		}{
-			"a container is made": {"", "", "*' run '*'-build-1-job '*", []syscall.Signal{syscall.SIGINT}, "build", "[build] $"},
+			"a container is made": {"", "", "-build-1-job ", []syscall.Signal{syscall.SIGINT}, "build", "[build] $"},
 			"a script":            {"[build] built", "build", "", []syscall.Signal{syscall.SIGINT}, "build", "[check] $"},
-			"a service is made":   {"", "", "*' run '*'-check-1-service-1 '*", []syscall.Signal{syscall.SIGINT}, "check", "[check] $"},
+			"a service is made":   {"", "", "-check-1-service-1 ", []syscall.Signal{syscall.SIGINT}, "check", "[check] $"},
 			"a script beside it":  {"[check] total 81.5%", "check", "", []syscall.Signal{syscall.SIGINT}, "check", "[ship] $"},
 			"after_script":        {"[check] after success", "after", "", []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, "check", "[ship] $"},
 		} {
@@ -88,8 +90,8 @@ func TestAWholeProjectIsStoppedAtEveryStage(t *testing.T) {
 				t.Parallel()
 				p, own := wholeProject(t, e), *e
 				reached, release := func() {}, func() {}
-				if tc.holds != "" {
-					reached, release = own.holding(t, tc.holds)
+				if tc.makes != "" {
+					reached, release = own.holding(t, "*' run '*'"+tc.makes+"'*")
 				}
 				run := own.start(p, "-cache", "caches", "-var", "STOP="+tc.hangs)
 				reached()
@@ -103,6 +105,11 @@ func TestAWholeProjectIsStoppedAtEveryStage(t *testing.T) {
 				assert.Regexp(t, "canceled 1 .*stopped by signal: ", row(t, run.Stdout(), tc.job))
 				assert.Regexp(t, "canceled - - (aborted: )?stopped by signal: ", row(t, run.Stdout(), "ship"))
 				assert.NotContains(t, run.Stdout(), tc.not)
+				if tc.makes != "" && e.home != "" {
+					made := strings.Join(slices.DeleteFunc(e.calls(t, "run "), func(call string) bool { return !strings.Contains(call, p.dir) }), "\n")
+					assert.Contains(t, made, tc.makes, "a start is not cut off: nobody knows what a client leaves that is ended in the middle")
+					assert.False(t, strings.HasPrefix(name, "a service") && strings.Contains(made, "-check-1-job "), "nothing is started after it")
+				}
 				e.nothingIsLeft(p)
 			})
 		}

@@ -64,14 +64,15 @@ func TestADrainInAContainer(t *testing.T) {
 func TestAResourceGroupOfAKilledRun(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, e *engineUnderTest) {
 		p := newProject(t, "deploy: {image: "+e.image+", resource_group: live, script: ['echo up; sleep 1000']}\n")
+		late := e.sweepingSlowly(t) // what a run has left is removed by the client that it had
 		run := e.start(p)
 		run.WaitFor("[deploy] up")
 		run.Signal(syscall.SIGKILL)
 		run.Wait()
 		require.Len(t, e.containers(p), 1)
+		require.NoError(t, os.Remove(late))
 		p.write("ci.yml", "deploy: {image: "+e.image+", resource_group: live, script: ['echo up; until test -e go; do sleep 0.1; done']}\n"+
 			"check: {image: "+e.image+", resource_group: live, script: [echo second]}\n")
-		late := e.sweepingSlowly(t)
 		next := e.start(p, "-kill-stale")
 		next.WaitFor("[deploy] up")
 		assert.NoFileExists(t, late, "a container was started while that of the run that was killed was there")
@@ -84,13 +85,13 @@ func TestAResourceGroupOfAKilledRun(t *testing.T) {
 }
 
 // sweepingSlowly puts a client before that of the engine, which takes its time to remove what an earlier run has left. It returns
-// the path of a file that is there if a container was started meanwhile.
+// the path of a file that is there if a container was started before that was done.
 func (e *engineUnderTest) sweepingSlowly(t *testing.T) (late string) {
 	t.Helper()
 	dir := t.TempDir()
 	client := filepath.Join(dir, "client")
-	text := "#!/bin/bash\ncd " + dir + "\ncase \" $* \" in *' run '*) touch run;; *' rm '*) [ -e swept ] || { sleep 2; touch swept; [ ! -e run ] || touch late; };; esac\n" +
-		"cd \"$OLDPWD\"; exec \"$@\"\n"
+	text := "#!/bin/bash\nd=" + dir + "\ncase \" $* \" in *' run '*) [ -e $d/swept ] || touch $d/late;;\n" +
+		"*' rm '*) [ -e $d/swept ] || { sleep 2; \"$@\"; status=$?; touch $d/swept; exit $status; };; esac\nexec \"$@\"\n"
 	require.NoError(t, os.WriteFile(client, []byte(text), 0o755))
 	e.client = client + " " + e.client
 	return filepath.Join(dir, "late")

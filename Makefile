@@ -60,7 +60,7 @@ help:
 	@echo 'make soak     random programs on workers, under the race detector: FUZZTIME=5m'
 	@echo 'make explore  orders of the steps of async and scheduler: EXPLORE_TIME=5m each, EXPLORE_SEED=n'
 	@echo 'make chaos    processes, stores and connections of taskqueue and locks are broken, and audited: CHAOS_TIME=5m CHAOS_SEED=n'
-	@echo 'make bench    every budget beside others, and how throughput scales: docs/performance.md, docs/scalability.md; QUICK=1: two minutes, no servers; ONLY="B1|S3": these, printed'
+	@echo 'make bench    every budget beside others, and how throughput scales: docs/performance.md, docs/scalability.md; QUICK=1: two minutes, no servers; ONLY="B1|S3": these, printed; FROM=out/bench.records: the pages anew, with ONLY measured again'
 	@echo 'make benchstat    the benchmarks of async, scheduler and jobqueue, summed up: COUNT=10 BENCH=.'
 	@echo 'make budgets  the budgets of async, scheduler and jobqueue; BASE=commit: beside an older ambit; INSTRUCTIONS=1: counted; PROFILE=file; ONLY="B1|B7"'
 	@echo 'make lockbudgets  locks beside other libraries on servers of its own: ONLY="TestContended|TestHandOff"'

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ambit-go/ambit/cirunner/internal/scripttest"
+	"github.com/ambit-go/ambit/clitest"
 )
 
 // outcomes returns the states of all jobs, as the table has them.
@@ -45,7 +45,7 @@ func TestTheDemo(t *testing.T) {
 	require.Contains(t, string(data), `WEB_PORT: "18123"`)
 	// With the limits of a machine that has other things to do: what is to be seen in
 	// two seconds there may take longer here.
-	p := newProject(t, strings.NewReplacer("18123", scripttest.FreePort(t), "timeout: 2 seconds", "timeout: 10 seconds",
+	p := newProject(t, strings.NewReplacer("18123", clitest.FreePort(t), "timeout: 2 seconds", "timeout: 10 seconds",
 		"timeout: 1 minute", "timeout: 10 minutes", "10 seconds}", "5 minutes}", "silence: 30 seconds", "silence: 5 minutes", "grace: 1 second", "grace: 5 seconds").Replace(string(data)))
 	run := p.start("-j", "8", "-manual", "publish")
 	require.Equal(t, 0, run.Wait(), "%s%s", run.Stdout(), run.Stderr())

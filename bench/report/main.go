@@ -5,17 +5,20 @@
 //	report -quick           # async, scheduler, jobqueue, in less than two minutes
 //	report -only 'B1|S3'    # prints these, and writes no page
 //	report -from FILE       # writes the pages from what an earlier run has kept in out/bench.records
+//	report -from FILE -only T.+  # the same, but these are measured anew
 package main
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"syscall"
 
 	"github.com/ambit-go/ambit/bench/internal/measure"
@@ -56,19 +59,22 @@ func main() {
 
 func report(ctx context.Context, cfg config, from string) error {
 	var all results
+	if from != "" {
+		if err := all.read(from); err != nil {
+			return err
+		}
+	}
 	var err error
 	switch {
-	case from != "":
-		err = all.read(from)
-	case cfg.only != nil:
+	case cfg.only != nil && from == "":
 		return measureAll(ctx, cfg, all.show)
-	default:
-		err = all.measure(ctx, cfg)
+	case cfg.only != nil || from == "":
+		all.forget(cfg.only)
+		if err = all.measure(ctx, cfg); len(all.ran) == 0 || ctx.Err() != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	return all.write(cfg.docs)
+	return errors.Join(err, all.write(cfg.docs)) // with what the programs have measured that did not fail
 }
 
 // results are what all programs have measured.
@@ -102,7 +108,35 @@ func (all *results) read(file string) error {
 	return measure.Read(f, all.add, func(string) {})
 }
 
-// measure runs all programs, shows what they measure and keeps it.
+// forget leaves out what is measured anew, and that a program has failed or was not there.
+func (all *results) forget(only *regexp.Regexp) {
+	if only == nil {
+		return
+	}
+	all.rows = slices.DeleteFunc(all.rows, func(r measure.Row) bool { return only.MatchString(r.ID) })
+	all.curves = slices.DeleteFunc(all.curves, func(c measure.Curve) bool { return only.MatchString(c.ID) })
+	all.queues = slices.DeleteFunc(all.queues, func(q measure.Queue) bool { return only.MatchString(q.ID) })
+	all.ran = slices.DeleteFunc(all.ran, func(ran measure.Ran) bool { return ran.Missing != "" && runs(ran.Program, only) })
+}
+
+// records are the results, as they are kept.
+func (all *results) records() (list []measure.Record) {
+	for i := range all.rows {
+		list = append(list, measure.Record{Row: &all.rows[i]})
+	}
+	for i := range all.curves {
+		list = append(list, measure.Record{Curve: &all.curves[i]})
+	}
+	for i := range all.queues {
+		list = append(list, measure.Record{Queue: &all.queues[i]})
+	}
+	for i := range all.ran {
+		list = append(list, measure.Record{Ran: &all.ran[i]})
+	}
+	return list
+}
+
+// measure runs all programs, shows what they measure and keeps it, with what was read.
 func (all *results) measure(ctx context.Context, cfg config) error {
 	if err := os.MkdirAll(filepath.Dir(cfg.keep), 0o777); err != nil {
 		return err
@@ -112,6 +146,9 @@ func (all *results) measure(ctx context.Context, cfg config) error {
 		return err
 	}
 	var failed error
+	for _, r := range all.records() {
+		failed = cmp.Or(failed, measure.Write(kept, r))
+	}
 	err = measureAll(ctx, cfg, func(r measure.Record) {
 		all.add(r)
 		all.show(r)

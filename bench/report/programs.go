@@ -63,6 +63,11 @@ func keys(of map[string]string) func(func(string) bool) {
 	}
 }
 
+// runs reports whether a program measures one of the chosen numbers.
+func runs(name string, only *regexp.Regexp) bool {
+	return slices.ContainsFunc(programs, func(p program) bool { return p.name == name && len(p.chosen(only)) > 0 })
+}
+
 // chosen returns the numbers of a program that are to be measured.
 func (p program) chosen(only *regexp.Regexp) (numbers []string) {
 	for _, n := range p.numbers {
@@ -140,9 +145,11 @@ func (p program) missing() string {
 	return ""
 }
 
-// measureAll runs the programs that are to measure something, one after another, and tells what they say.
+// measureAll runs the programs that are to measure something, one after another, and tells what they say. After one that fails it goes on
+// with the next, and returns all errors in the end.
 func measureAll(ctx context.Context, cfg config, tell func(measure.Record)) error {
 	some := false
+	var failed []error
 	for _, p := range programs {
 		numbers := p.chosen(cfg.only)
 		if len(numbers) == 0 {
@@ -162,11 +169,14 @@ func measureAll(ctx context.Context, cfg config, tell func(measure.Record)) erro
 				return fmt.Errorf("%s does not compile: %w", p.name, err)
 			}
 			ran.Load, begin = measure.Load(), time.Now()
-			if err := p.run(ctx, cfg, numbers, tell); err != nil {
-				return fmt.Errorf("%s: %w", p.name, err)
+			err := p.run(ctx, cfg, numbers, tell)
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
-		}
-		if ran.Missing == "" {
+			if err != nil {
+				ran.Missing = fmt.Sprintf("it has failed, and what it had not come to is not here (%v)", err)
+				failed = append(failed, fmt.Errorf("%s: %w", p.name, err))
+			}
 			ran.Took = time.Since(begin).Seconds()
 		}
 		tell(measure.Record{Ran: &ran})
@@ -174,7 +184,7 @@ func measureAll(ctx context.Context, cfg config, tell func(measure.Record)) erro
 	if !some {
 		return errors.New("nothing has such a number")
 	}
-	return ctx.Err()
+	return errors.Join(append(failed, ctx.Err())...)
 }
 
 // run runs a program to its end.

@@ -166,3 +166,16 @@ func TestEveryRowOfAPageHasAGroup(t *testing.T) {
 		}
 	}
 }
+
+// What is measured anew takes the place of what was kept, and the rest stays.
+func TestSomeRowsAreMeasuredAnew(t *testing.T) {
+	all := golden()
+	rows, curves := len(all.rows), len(all.curves)
+	all.forget(nil)
+	require.Len(t, all.records(), rows+curves+len(all.queues)+len(all.ran))
+	all.forget(regexp.MustCompile(`^(S1|S20|K1|` + all.rows[0].ID + `)$`))
+	require.Less(t, len(all.rows), rows)
+	require.Len(t, all.curves, curves-1)
+	require.Empty(t, all.queues)
+	require.Len(t, all.ran, 1, "kvqueue has another chance")
+}

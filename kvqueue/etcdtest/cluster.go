@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +20,8 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+
+	"github.com/ambit-go/ambit/clitest"
 )
 
 // A Cluster is the members of one cluster. The test that has started it ends it.
@@ -76,56 +76,29 @@ func Start(tb testing.TB, members int, options ...Option) *Cluster {
 }
 
 func newCluster(tb testing.TB, members int, options []Option) *Cluster {
-	ports := freePorts(tb, 2*members)
 	c, list := &Cluster{}, []string{}
 	for i := range members {
+		client, peer := "127.0.0.1:"+clitest.FreePort(tb), "127.0.0.1:"+clitest.FreePort(tb)
 		s := settings{
 			Name:   fmt.Sprintf("m%d", i),
 			Dir:    tb.TempDir(),
-			Client: "http://" + ports[2*i],
-			Peer:   "http://" + ports[2*i+1],
+			Client: "http://" + client,
+			Peer:   "http://" + peer,
 		}
 		for _, o := range options {
 			o(&s)
 		}
 		if s.TLS {
-			s.Client = "https://" + ports[2*i]
+			s.Client = "https://" + client
 		}
 		list = append(list, s.Name+"="+s.Peer)
-		c.Members = append(c.Members, &Member{Name: s.Name, Endpoint: ports[2*i], dir: s.Dir, settings: s})
+		c.Members = append(c.Members, &Member{Name: s.Name, Endpoint: client, dir: s.Dir, settings: s})
 	}
 	for _, m := range c.Members {
 		m.settings.Cluster = strings.Join(list, ",")
 	}
 	return c
 }
-
-// freePorts returns addresses that nobody listens on. The system gives none of these ports to one that connects or asks
-// for any port: so they stay free while a member does not run.
-func freePorts(tb testing.TB, n int) (addresses []string) {
-	least := 32768
-	if text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
-		_, _ = fmt.Sscan(string(text), &least)
-	}
-	for tries := 0; len(addresses) < n; tries++ {
-		port := 0 // any, if there are no such ports
-		if least > lowPort && tries < 100*n {
-			port = lowPort + rand.N(least-lowPort)
-		}
-		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
-		switch {
-		case err == nil:
-			defer l.Close()
-			addresses = append(addresses, l.Addr().String())
-		case port == 0:
-			tb.Fatal(err)
-		}
-	}
-	return addresses
-}
-
-// lowPort is below all ports of members, and above those of servers that are well known.
-const lowPort = 10_000
 
 // start starts all members, and waits until they are ready: none is before most run. So if one
 // ends, all do.

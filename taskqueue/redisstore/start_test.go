@@ -3,7 +3,6 @@ package redisstore_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ambit-go/ambit/clitest"
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/redisstore"
 	"github.com/ambit-go/ambit/taskqueue/store"
@@ -115,44 +115,14 @@ func TestAServerThatIsLoadingIsWaitedFor(t *testing.T) {
 // cluster starts a cluster of one node, which has all slots.
 func cluster(t *testing.T) *redis.ClusterClient {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	require.NoError(t, err)
-	var client *redis.ClusterClient
-	for range 20 { // a port that is free may be taken before it is used
-		port := freePort(t)
-		cmd := exec.Command(path, "--bind", "127.0.0.1", "--port", fmt.Sprint(port), "--cluster-enabled", "yes", "--cluster-port", fmt.Sprint(freePort(t)),
-			"--dir", t.TempDir(), "--save", "", "--appendonly", "yes")
-		require.NoError(t, cmd.Start())
-		t.Cleanup(func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		})
-		addr := fmt.Sprintf("127.0.0.1:%d", port)
-		node := redis.NewClient(&redis.Options{Addr: addr})
-		t.Cleanup(func() { _ = node.Close() })
-		up := func() bool { return node.Ping(ctx).Err() == nil }
-		for begin := time.Now(); !up() && time.Since(begin) < 20*time.Second; {
-			time.Sleep(10 * time.Millisecond)
-		}
-		if !up() || node.Do(ctx, "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err() != nil {
-			continue
-		}
-		require.Eventually(t, func() bool {
-			return strings.Contains(node.Do(ctx, "CLUSTER", "INFO").String(), "cluster_state:ok")
-		}, patience, 10*time.Millisecond)
-		client = redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}})
-		t.Cleanup(func() { _ = client.Close() })
-		return client
-	}
-	t.Fatal("no cluster could be started")
-	return nil
-}
-
-func freePort(t *testing.T) int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, l.Close()) }()
-	return l.Addr().(*net.TCPAddr).Port
+	node, _ := tcpServer(t, "--cluster-enabled", "yes", "--cluster-port", clitest.FreePort(t))
+	require.NoError(t, node.Do(ctx, "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err())
+	require.Eventually(t, func() bool {
+		return strings.Contains(node.Do(ctx, "CLUSTER", "INFO").String(), "cluster_state:ok")
+	}, patience, 10*time.Millisecond)
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{node.Options().Addr}})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
 }
 
 // Every key that a script uses is declared, and in one slot: a cluster refuses it else.
@@ -217,7 +187,7 @@ func TestAClusterByItsURL(t *testing.T) {
 func TestTheMasterOfASentinelByItsURL(t *testing.T) {
 	first, firstPort := tcpServer(t)
 	second, secondPort := tcpServer(t)
-	require.NoError(t, second.ReplicaOf(ctx, "127.0.0.1", fmt.Sprint(firstPort)).Err())
+	require.NoError(t, second.ReplicaOf(ctx, "127.0.0.1", firstPort).Err())
 	sentinel := sentinelOf(t, firstPort)
 	s, err := taskqueue.Open(ctx, "redis+sentinel://"+sentinel+"/0?master_name=mymaster")
 	require.NoError(t, err)
@@ -232,7 +202,7 @@ func TestTheMasterOfASentinelByItsURL(t *testing.T) {
 	require.Eventually(t, func() bool { return asked.Failover(ctx, "mymaster").Err() == nil }, patience, 50*time.Millisecond)
 	require.Eventually(t, func() bool {
 		at, err := asked.GetMasterAddrByName(ctx, "mymaster").Result()
-		return err == nil && at[1] == fmt.Sprint(secondPort)
+		return err == nil && at[1] == secondPort
 	}, patience, 50*time.Millisecond)
 	moved := open(t, second)
 	require.Eventually(t, func() bool { // what the old master still takes is lost with it
@@ -248,40 +218,24 @@ func TestTheMasterOfASentinelByItsURL(t *testing.T) {
 }
 
 // tcpServer starts a server on a port of its own.
-func tcpServer(t *testing.T) (*redis.Client, int) {
+func tcpServer(t *testing.T, args ...string) (client *redis.Client, port string) {
 	t.Helper()
-	for range 20 { // a port that is free may be taken before it is used
-		port := freePort(t)
-		client := redis.NewClient(&redis.Options{Addr: fmt.Sprint("127.0.0.1:", port)})
-		t.Cleanup(func() { _ = client.Close() })
-		if started(t, client, "--bind", "127.0.0.1", "--port", fmt.Sprint(port), "--dir", t.TempDir(), "--save", "", "--appendonly", "yes") {
-			return client, port
-		}
-	}
-	t.Fatal("no server could be started")
-	return nil, 0
+	port = clitest.FreePort(t)
+	args = append([]string{"--bind", "127.0.0.1", "--port", port, "--dir", t.TempDir(), "--save", "", "--appendonly", "yes"}, args...)
+	return started(t, port, args...), port
 }
 
 // sentinelOf starts a sentinel that looks after the master at a port, and returns its address.
-func sentinelOf(t *testing.T, master int) string {
+func sentinelOf(t *testing.T, master string) string {
 	t.Helper()
-	for range 20 {
-		port := freePort(t)
-		file := filepath.Join(t.TempDir(), "sentinel.conf")
-		text := fmt.Sprintf("port %d\nbind 127.0.0.1\nsentinel monitor mymaster 127.0.0.1 %d 1\nsentinel down-after-milliseconds mymaster 60000\n", port, master)
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		client := redis.NewClient(&redis.Options{Addr: fmt.Sprint("127.0.0.1:", port)})
-		t.Cleanup(func() { _ = client.Close() })
-		if started(t, client, file, "--sentinel") {
-			return client.Options().Addr
-		}
-	}
-	t.Fatal("no sentinel could be started")
-	return ""
+	port, file := clitest.FreePort(t), filepath.Join(t.TempDir(), "sentinel.conf")
+	text := fmt.Sprintf("port %s\nbind 127.0.0.1\nsentinel monitor mymaster 127.0.0.1 %s 1\nsentinel down-after-milliseconds mymaster 60000\n", port, master)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return started(t, port, file, "--sentinel").Options().Addr
 }
 
-// started starts redis-server and reports whether it answers.
-func started(t *testing.T, client *redis.Client, args ...string) bool {
+// started starts redis-server, which is told to listen at a port, and waits until it answers.
+func started(t *testing.T, port string, args ...string) *redis.Client {
 	t.Helper()
 	cmd := exec.Command("redis-server", args...)
 	require.NoError(t, cmd.Start())
@@ -289,10 +243,8 @@ func started(t *testing.T, client *redis.Client, args ...string) bool {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	for begin := time.Now(); time.Since(begin) < 20*time.Second; time.Sleep(10 * time.Millisecond) {
-		if client.Ping(ctx).Err() == nil {
-			return true
-		}
-	}
-	return false
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port})
+	t.Cleanup(func() { _ = client.Close() })
+	require.Eventually(t, func() bool { return client.Ping(ctx).Err() == nil }, patience, 10*time.Millisecond)
+	return client
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
-	"github.com/ambit-go/ambit/cirunner/internal/scripttest"
+	"github.com/ambit-go/ambit/clitest"
 )
 
 // serve is a service, run as a program of its own: serve ADDRESS PIDFILE. It
@@ -46,7 +46,7 @@ func serve() {
 // freeAddress returns an address that nobody listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	return net.JoinHostPort("127.0.0.1", scripttest.FreePort(t))
+	return net.JoinHostPort("127.0.0.1", clitest.FreePort(t))
 }
 
 // with gives a job a service and the variables ADDRESS and PORT.

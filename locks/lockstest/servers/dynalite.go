@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/ambit-go/ambit/clitest"
 )
 
 //go:embed shim/dynalite.js
@@ -17,7 +19,7 @@ var outlives []byte
 // request.
 func Dynalite(t testing.TB) *Server {
 	t.Helper()
-	path, dir, p := program(t, "dynalite"), t.TempDir(), port(t)
+	path, dir, p := program(t, "dynalite"), t.TempDir(), clitest.FreePort(t)
 	first := filepath.Join(t.TempDir(), "first.js")
 	if err := os.WriteFile(first, outlives, 0o644); err != nil {
 		t.Fatal(err)

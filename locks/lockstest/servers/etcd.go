@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ambit-go/ambit/clitest"
 )
 
 // Etcd starts a member of etcd that is a cluster by itself, with more arguments. It does not wait
@@ -21,7 +23,7 @@ func Etcd(t testing.TB, args ...string) *Server {
 // are signed by, and its own certificate and key. The URL does not name them.
 func EtcdTLS(t testing.TB, ca, cert, key string) *Server {
 	t.Helper()
-	health := "127.0.0.1:" + port(t)
+	health := "127.0.0.1:" + clitest.FreePort(t)
 	s := etcd(t, 1, "https", []string{
 		"--unsafe-no-fsync", "--client-cert-auth", "--trusted-ca-file", ca, "--cert-file", cert, "--key-file", key,
 		"--listen-metrics-urls", "http://" + health,
@@ -54,7 +56,7 @@ func etcd(t testing.TB, members int, scheme string, args []string) []*Server {
 	var all []*Server
 	var peers, cluster, clients []string
 	for i := range members {
-		peers, clients = append(peers, "http://127.0.0.1:"+port(t)), append(clients, "127.0.0.1:"+port(t))
+		peers, clients = append(peers, "http://127.0.0.1:"+clitest.FreePort(t)), append(clients, "127.0.0.1:"+clitest.FreePort(t))
 		cluster = append(cluster, fmt.Sprintf("m%d=%s", i, peers[i]))
 	}
 	if len(args) == 0 {

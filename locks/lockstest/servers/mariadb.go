@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/ambit-go/ambit/clitest"
 )
 
 // MariaDB starts a MariaDB server with an empty database. args are more settings, as
@@ -18,7 +20,7 @@ import (
 // not the machine.
 func MariaDB(t testing.TB, args ...string) *Server {
 	t.Helper()
-	path, install, p := program(t, "mariadbd", "mysqld"), program(t, "mariadb-install-db", "mysql_install_db"), port(t)
+	path, install, p := program(t, "mariadbd", "mysqld"), program(t, "mariadb-install-db", "mysql_install_db"), clitest.FreePort(t)
 	dir, as := folder(t, "mysql")
 	data := filepath.Join(dir, "data")
 	run(t, as, install, "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--datadir="+data, "--tmpdir="+dir)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/ambit-go/ambit/clitest"
 )
 
 // Password is that of the databases which have one: no error may show it.
@@ -17,7 +19,7 @@ const Password = "s3cr3t-of-the-store"
 // given: what it has stored outlives the process, not the machine.
 func Postgres(t testing.TB, args ...string) *Server {
 	t.Helper()
-	path, p := postgresProgram(t, "postgres"), port(t)
+	path, p := postgresProgram(t, "postgres"), clitest.FreePort(t)
 	dir, as := folder(t, "postgres")
 	secret := filepath.Join(dir, "password")
 	if err := os.WriteFile(secret, []byte(Password), 0o644); err != nil {

@@ -8,15 +8,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ambit-go/ambit/clitest"
 )
 
 // Redis starts a Redis server that writes every step to its append-only file. args are
 // more settings, as "--maxmemory", "1mb".
 func Redis(t testing.TB, args ...string) *Server {
 	t.Helper()
-	path, dir, p := program(t, "redis-server"), t.TempDir(), port(t)
+	path, dir, p := program(t, "redis-server"), t.TempDir(), clitest.FreePort(t)
 	if slices.Contains(args, "--cluster-enabled") {
-		args = append([]string{"--cluster-port", port(t)}, args...)
+		args = append([]string{"--cluster-port", clitest.FreePort(t)}, args...)
 	}
 	all := append([]string{
 		"--port", p, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "yes", "--appendfsync", "always",

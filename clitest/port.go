@@ -1,4 +1,4 @@
-package servers
+package clitest
 
 import (
 	"fmt"
@@ -23,10 +23,16 @@ var ports struct {
 // gives to connections, and to listeners that ask for any.
 const lowest = 10_000
 
-// port returns a port of the loopback interface that is free, and is nobody else's as long as this
-// process lives: no connection has it, and on Linux no server that another process starts by this
-// package.
-func port(t testing.TB) string {
+// FreePort returns a port of the loopback interface on which nobody listens, for a server that must be told its port.
+//
+//	cmd := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", clitest.FreePort(t))
+//
+// # Details
+//
+// It stays free until the server listens there, and while that is started again: the system gives it to nobody who connects or asks for any
+// port, and no other call gives it again, on Linux in no process of this user that calls it. Test servers that can tell which port they
+// have are better asked for port 0.
+func FreePort(t testing.TB) string {
 	t.Helper()
 	ports.Lock()
 	defer ports.Unlock()
@@ -34,7 +40,7 @@ func port(t testing.TB) string {
 		ports.given = map[int]net.Listener{}
 	}
 	for range 10_000 {
-		p, err := free(lowest, firstOfConnections())
+		p, err := freePort(lowest, firstOfConnections())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,9 +60,9 @@ func port(t testing.TB) string {
 	return ""
 }
 
-// free returns a port from low on, below high, that nobody listens on; 0 if somebody does. Where
+// freePort returns a port from low on, below high, that nobody listens on; 0 if somebody does. Where
 // there are few of these it is any that the system gives.
-func free(low, high int) (int, error) {
+func freePort(low, high int) (int, error) {
 	want := 0
 	if high-low > 1000 {
 		want = low + rand.IntN(high-low)

@@ -1,4 +1,4 @@
-package servers
+package clitest
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 func TestAPortIsNobodyElses(t *testing.T) {
 	first := firstOfConnections()
 	for range 20 {
-		p, err := strconv.Atoi(port(t))
+		p, err := strconv.Atoi(FreePort(t))
 		require.NoError(t, err)
 		if first-lowest > 1000 {
 			require.Less(t, p, first)

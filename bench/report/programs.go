@@ -200,7 +200,14 @@ func (p program) run(ctx context.Context, cfg config, numbers []string, tell fun
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	err = measure.Read(out, tell, func(string) {})
+	var said []string // the last lines that are no records
+	err = measure.Read(out, tell, func(line string) { said = append(said[max(len(said)-lastLines+1, 0):], line) })
 	_, _ = io.Copy(io.Discard, out)
-	return errors.Join(err, cmd.Wait())
+	if err = errors.Join(err, cmd.Wait()); err != nil && ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, strings.Join(said, "\n"))
+	}
+	return err
 }
+
+// lastLines is how much of the output of a program that has failed is shown.
+const lastLines = 40

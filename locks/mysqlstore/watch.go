@@ -29,7 +29,7 @@ const watchText = `BEGIN NOT ATOMIC
 
 var (
 	watchLoop  = watchText + rows("lk_resource") + " WHERE r.wakes & ? = ? AND r.wakes <> q.w; UNTIL w > 0 OR n >= ? END REPEAT; SELECT w; END"
-	watchWakes = "SELECT r.tenant, r.`key`, r.wakes FROM " + rows("lk_resource")
+	watchWakes = "SELECT r.tenant, r.`key`, r.wakes, r.waiters FROM " + rows("lk_resource")
 )
 
 // watcher brings hints of what other processes change.
@@ -38,6 +38,7 @@ type watcher struct {
 	mark int64 // of this process
 	// stirs is when it was last somebody's turn, or somebody began to wait. Used by run alone.
 	stirs time.Time
+	crowd int64           // the most that waited for one of the locks at the last look. Used by run alone.
 	ctx   context.Context // done when the store is closed
 	end   context.CancelFunc
 	wg    sync.WaitGroup // what runs
@@ -140,16 +141,16 @@ func (w *watcher) look(c *sql.Conn, seen map[locks.Name]int64) (now map[locks.Na
 	if err != nil {
 		return nil, err
 	}
-	now = make(map[locks.Name]int64, len(names))
+	now, w.crowd = make(map[locks.Name]int64, len(names)), 0
 	for _, name := range names {
 		now[name] = 0
 	}
 	rows, err := c.QueryContext(w.ctx, watchWakes, lines)
 	err = relational.Each(rows, err, func(scan func(...any) error) error {
 		var name locks.Name
-		var wakes int64
-		err := scan(relational.String(&name.Tenant), relational.String(&name.Key), &wakes)
-		now[name] = wakes
+		var wakes, waiters int64
+		err := scan(relational.String(&name.Tenant), relational.String(&name.Key), &wakes, &waiters)
+		now[name], w.crowd = wakes, max(w.crowd, waiters)
 		return err
 	})
 	if err != nil {
@@ -178,9 +179,18 @@ func (w *watcher) command(c *sql.Conn, id int64, seen map[locks.Name]int64) erro
 	w.mu.Unlock()
 	defer w.uncover()
 	var turns int64
-	least := 4*time.Millisecond + time.Duration(len(seen))*100*time.Microsecond // to look costs more then
-	every := relational.Pause(least, time.Since(w.stirs))
+	every := relational.Pause(least(len(seen), w.crowd), time.Since(w.stirs))
 	return c.QueryRowContext(w.ctx, watchLoop, every.Seconds(), lines, w.mark, w.mark, int64(time.Second/every)).Scan(&turns)
+}
+
+// fewWait is how many wait for one lock at most while each of them has the server look every 4 ms.
+const fewWait = 8
+
+// least is the least pause between two looks of the server at some locks, for the most of which crowd wait. A look at many
+// costs more. However many processes wait for one, the server looks some 2,000 times a second for all of them: if each
+// had its own pace, the looks of 64 would leave it no time for the steps of those whose turn it is.
+func least(locks int, crowd int64) time.Duration {
+	return 4*time.Millisecond*time.Duration(min(max(crowd, fewWait), 500))/fewWait + time.Duration(locks)*100*time.Microsecond
 }
 
 func (w *watcher) uncover() {

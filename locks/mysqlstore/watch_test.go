@@ -34,3 +34,30 @@ func TestAProcessSeesThatItIsItsTurnWithoutReadingAllThatWait(t *testing.T) {
 	}
 	require.Fail(t, "no hint came")
 }
+
+// TestLooksDoNotGrowWithThoseWhoWait: the looks of 64 processes would leave the server no time for the steps of those whose turn it is.
+func TestLooksDoNotGrowWithThoseWhoWait(t *testing.T) {
+	for crowd := int64(1); crowd <= 500; crowd++ {
+		looks := float64(crowd) / least(1, crowd).Seconds()
+		require.LessOrEqual(t, looks, 2000.0, "%d wait", crowd)
+	}
+	require.Less(t, least(1, 2), 5*time.Millisecond, "few are told at once")
+	require.Less(t, least(1, 100_000), time.Second/3)
+
+	url, name := database(t), locks.Name{Tenant: "t", Key: "k"}
+	s := opened(t, url)
+	requests := []locks.Request{request("holder"), request("one"), request("two")}
+	for i := range requests {
+		_, err := s.Acquire(t.Context(), name, requests[i:i+1])
+		require.NoError(t, err)
+	}
+	w := newWatcher(s.db)
+	c, err := s.db.db.Conn(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Close()) }()
+	_, stop := s.Listen(name)
+	defer stop()
+	_, err = w.look(c, nil)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, w.crowd)
+}

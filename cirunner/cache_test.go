@@ -52,3 +52,17 @@ job:
 	assert.Equal(t, 1, strings.Count(run.Stdout(), "cache:policy: $POLICY is none of pull, push and pull-push: the cache is neither taken nor kept"), run.Stdout())
 	assert.NotContains(t, run.Stdout(), "file kept")
 }
+
+// A masked value in the key of a cache is hidden where the log names that.
+func TestAMaskedKeyOfACacheIsHidden(t *testing.T) {
+	p := newProject(t, `
+job:
+  variables: {TOKEN: "secret/part of it"}
+  cache: {key: $TOKEN, paths: [c]}
+  script: ['echo x > c']
+`)
+	run := p.start("-cache", "caches", "-mask", "TOKEN")
+	assert.Equal(t, 0, run.Wait(), run.Stdout()+run.Stderr())
+	assert.Contains(t, run.Stdout(), "1 file kept")
+	assert.NotContains(t, run.Stdout(), "secret")
+}

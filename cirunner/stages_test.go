@@ -76,22 +76,24 @@ func (e *engineUnderTest) holding(t *testing.T, pattern string) (reached, releas
 func TestAWholeProjectIsStoppedAtEveryStage(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, e *engineUnderTest) {
 		for name, tc := range map[string]struct {
-			mark, hangs, makes string
+			mark, hangs, holds string
 			signals            []syscall.Signal
 			job, not           string
+			makes              [2]bool // the container of the job, that of its service
 		}{
-			"a container is made": {"", "", "-build-1-job ", []syscall.Signal{syscall.SIGINT}, "build", "[build] $"},
-			"a script":            {"[build] built", "build", "", []syscall.Signal{syscall.SIGINT}, "build", "[check] $"},
-			"a service is made":   {"", "", "-check-1-service-1 ", []syscall.Signal{syscall.SIGINT}, "check", "[check] $"},
-			"a script beside it":  {"[check] total 81.5%", "check", "", []syscall.Signal{syscall.SIGINT}, "check", "[ship] $"},
-			"after_script":        {"[check] after success", "after", "", []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, "check", "[ship] $"},
+			"a network is made":   {"", "", "*' network create '*'-build-1-net '*", []syscall.Signal{syscall.SIGINT}, "build", "[build] $", [2]bool{}},
+			"a container is made": {"", "", "*' run '*'-build-1-job '*", []syscall.Signal{syscall.SIGINT}, "build", "[build] $", [2]bool{true, false}},
+			"a script":            {"[build] built", "build", "", []syscall.Signal{syscall.SIGINT}, "build", "[check] $", [2]bool{}},
+			"a service is made":   {"", "", "*' run '*'-check-1-service-1 '*", []syscall.Signal{syscall.SIGINT}, "check", "[check] $", [2]bool{false, true}},
+			"a script beside it":  {"[check] total 81.5%", "check", "", []syscall.Signal{syscall.SIGINT}, "check", "[ship] $", [2]bool{}},
+			"after_script":        {"[check] after success", "after", "", []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, "check", "[ship] $", [2]bool{}},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				p, own := wholeProject(t, e), *e
 				reached, release := func() {}, func() {}
-				if tc.makes != "" {
-					reached, release = own.holding(t, "*' run '*'"+tc.makes+"'*")
+				if tc.holds != "" {
+					reached, release = own.holding(t, tc.holds)
 				}
 				run := own.start(p, "-cache", "caches", "-var", "STOP="+tc.hangs)
 				reached()
@@ -105,10 +107,10 @@ func TestAWholeProjectIsStoppedAtEveryStage(t *testing.T) {
 				assert.Regexp(t, "canceled 1 .*stopped by signal: ", row(t, run.Stdout(), tc.job))
 				assert.Regexp(t, "canceled - - (aborted: )?stopped by signal: ", row(t, run.Stdout(), "ship"))
 				assert.NotContains(t, run.Stdout(), tc.not)
-				if tc.makes != "" && e.home != "" {
+				if tc.holds != "" && e.home != "" {
 					made := strings.Join(slices.DeleteFunc(e.calls(t, "run "), func(call string) bool { return !strings.Contains(call, p.dir) }), "\n")
-					assert.Contains(t, made, tc.makes, "a start is not cut off: nobody knows what a client leaves that is ended in the middle")
-					assert.False(t, strings.HasPrefix(name, "a service") && strings.Contains(made, "-check-1-job "), "nothing is started after it")
+					assert.Equal(t, tc.makes[0], strings.Contains(made, "-"+tc.job+"-1-job "), "nothing is started after a stop")
+					assert.Equal(t, tc.makes[1], strings.Contains(made, "-"+tc.job+"-1-service-1 "), "a start is not cut off: nobody knows what a client leaves that is ended in the middle")
 				}
 				e.nothingIsLeft(p)
 			})
@@ -128,7 +130,7 @@ func TestAStopWhileCacheAndArtifactsAreKept(t *testing.T) {
 		require.NoError(t, syscall.Flock(int(door.Fd()), syscall.LOCK_EX))
 
 		run := e.start(p, "-cache", "caches", "-var", "STOP=")
-		run.WaitFor("[build] cirunner: another run has the cache cache-k")
+		run.WaitFor("[build] cirunner: another job, or another run, has the cache cache-k")
 		run.Signal(syscall.SIGINT)
 		run.WaitFor("[ship] == canceled")
 		require.NoError(t, door.Close())

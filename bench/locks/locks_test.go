@@ -122,6 +122,8 @@ func contend(t *testing.T, l library, workers, rounds int) (waits []time.Duratio
 					release()
 				case !late:
 					t.Errorf("%s: %v", l.name, err)
+					cancel()
+					return
 				}
 				cancel()
 				mu.Lock()

@@ -11,8 +11,11 @@ import (
 func (all *results) machine() string {
 	var first measure.Ran
 	took, quick := 0.0, false
+	failed := ""
 	for _, ran := range all.ran {
-		if ran.Missing != "" {
+		if strings.HasPrefix(ran.Missing, hasFailed) {
+			failed += fmt.Sprintf("**%s: %s.**\n\n", ran.Program, ran.Missing)
+		} else if ran.Missing != "" {
 			continue
 		}
 		if first.Go == "" {
@@ -24,7 +27,7 @@ func (all *results) machine() string {
 	if quick {
 		how = "`make bench QUICK=1`, with fewer and shorter turns than `make bench` has"
 	}
-	return fmt.Sprintf("Measured on %s with %s, on %d cores of %s, in %.0f s, by %s.\n\n", first.Began, first.Go, first.Cores, first.System, took, how)
+	return fmt.Sprintf("Measured on %s with %s, on %d cores of %s, in %.0f s, by %s.\n\n", first.Began, first.Go, first.Cores, first.System, took, how) + failed
 }
 
 // These make a run noisy: a spread of the middle row, and more processes that want a core than there are.

@@ -70,7 +70,7 @@ func report(ctx context.Context, cfg config, from string) error {
 		return measureAll(ctx, cfg, all.show)
 	case cfg.only != nil || from == "":
 		all.forget(cfg.only)
-		if err = all.measure(ctx, cfg); len(all.ran) == 0 || ctx.Err() != nil {
+		if err = all.measure(ctx, cfg); len(all.ran) == 0 || ctx.Err() != nil || err != nil && cfg.only != nil {
 			return err
 		}
 	}
@@ -116,7 +116,7 @@ func (all *results) forget(only *regexp.Regexp) {
 	all.rows = slices.DeleteFunc(all.rows, func(r measure.Row) bool { return only.MatchString(r.ID) })
 	all.curves = slices.DeleteFunc(all.curves, func(c measure.Curve) bool { return only.MatchString(c.ID) })
 	all.queues = slices.DeleteFunc(all.queues, func(q measure.Queue) bool { return only.MatchString(q.ID) })
-	all.ran = slices.DeleteFunc(all.ran, func(ran measure.Ran) bool { return ran.Missing != "" && runs(ran.Program, only) })
+	all.ran = slices.DeleteFunc(all.ran, func(ran measure.Ran) bool { return ran.Missing != "" && runsAll(ran.Program, only) })
 }
 
 // records are the results, as they are kept.
@@ -141,20 +141,32 @@ func (all *results) measure(ctx context.Context, cfg config) error {
 	if err := os.MkdirAll(filepath.Dir(cfg.keep), 0o777); err != nil {
 		return err
 	}
-	kept, err := os.Create(cfg.keep)
+	kept, err := os.Create(cfg.keep + ".new") // an earlier one stays until this is whole
 	if err != nil {
 		return err
 	}
 	var failed error
+	before := len(all.ran)
 	for _, r := range all.records() {
 		failed = cmp.Or(failed, measure.Write(kept, r))
 	}
 	err = measureAll(ctx, cfg, func(r measure.Record) {
+		if r.Row != nil && cfg.only != nil && !cfg.only.MatchString(r.Row.ID) {
+			return // a test tells of more than was chosen
+		}
 		all.add(r)
 		all.show(r)
 		failed = cmp.Or(failed, measure.Write(kept, r))
 	})
-	return cmp.Or(err, failed, kept.Close())
+	for _, ran := range all.ran[before:] {
+		if cfg.only != nil && ran.Missing != "" {
+			err = errors.Join(err, fmt.Errorf("%s: not measured: %s: the rows that were kept stay", ran.Program, ran.Missing))
+		}
+	}
+	if failed = cmp.Or(failed, kept.Close()); failed == nil && ctx.Err() == nil && (err == nil || cfg.only == nil) {
+		failed = os.Rename(cfg.keep+".new", cfg.keep)
+	}
+	return errors.Join(err, failed)
 }
 
 // show prints a record for people.

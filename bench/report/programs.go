@@ -63,9 +63,9 @@ func keys(of map[string]string) func(func(string) bool) {
 	}
 }
 
-// runs reports whether a program measures one of the chosen numbers.
-func runs(name string, only *regexp.Regexp) bool {
-	return slices.ContainsFunc(programs, func(p program) bool { return p.name == name && len(p.chosen(only)) > 0 })
+// runsAll reports whether all that a program measures is chosen.
+func runsAll(name string, only *regexp.Regexp) bool {
+	return slices.ContainsFunc(programs, func(p program) bool { return p.name == name && len(p.chosen(only)) == len(p.numbers) })
 }
 
 // chosen returns the numbers of a program that are to be measured.
@@ -165,16 +165,16 @@ func measureAll(ctx context.Context, cfg config, tell func(measure.Record)) erro
 		}
 		var begin time.Time
 		if ran.Missing == "" {
-			if err := build(ctx, cfg, numbers); err != nil {
-				return fmt.Errorf("%s does not compile: %w", p.name, err)
-			}
+			err := build(ctx, cfg, numbers)
 			ran.Load, begin = measure.Load(), time.Now()
-			err := p.run(ctx, cfg, numbers, tell)
+			if err == nil {
+				err = p.run(ctx, cfg, numbers, tell)
+			}
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			if err != nil {
-				ran.Missing = fmt.Sprintf("it has failed, and what it had not come to is not here (%v)", err)
+				ran.Missing = fmt.Sprintf(hasFailed+", and what it had not come to is not here (%v)", err)
 				failed = append(failed, fmt.Errorf("%s: %w", p.name, err))
 			}
 			ran.Took = time.Since(begin).Seconds()
@@ -208,6 +208,9 @@ func (p program) run(ctx context.Context, cfg config, numbers []string, tell fun
 	}
 	return err
 }
+
+// hasFailed is how it begins that a program has failed.
+const hasFailed = "it has failed"
 
 // lastLines is how much of the output of a program that has failed is shown.
 const lastLines = 40

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,6 +40,20 @@ func TestAProgramThatFailsDoesNotTakeTheOthersWithIt(t *testing.T) {
 	var kept results
 	require.NoError(t, kept.read(cfg.keep))
 	require.Len(t, kept.rows, 2)
+}
+
+// Rows that are to be measured anew stay as they were where that fails.
+func TestWhatWasKeptStaysWhereItCannotBeMeasuredAnew(t *testing.T) {
+	was := programs
+	defer func() { programs = was }()
+	programs = []program{{name: "gone", numbers: []string{"X1"}, servers: []string{"no-such-server"}}}
+	cfg := config{docs: t.TempDir(), keep: filepath.Join(t.TempDir(), "records"), only: regexp.MustCompile("^X1$")}
+	require.NoError(t, os.WriteFile(cfg.keep, []byte(row(t, "X1")), 0o666))
+	require.ErrorContains(t, report(t.Context(), cfg, cfg.keep), "gone: not measured: no-such-server is not installed")
+	var kept results
+	require.NoError(t, kept.read(cfg.keep))
+	require.Len(t, kept.rows, 1)
+	require.NoFileExists(t, filepath.Join(cfg.docs, "performance.md"))
 }
 
 // row is a row as a program tells it.

@@ -177,5 +177,7 @@ func TestSomeRowsAreMeasuredAnew(t *testing.T) {
 	require.Less(t, len(all.rows), rows)
 	require.Len(t, all.curves, curves-1)
 	require.Empty(t, all.queues)
+	require.Len(t, all.ran, 2, "the rest of kvqueue is still not measured")
+	all.forget(regexp.MustCompile(`^K\d$`))
 	require.Len(t, all.ran, 1, "kvqueue has another chance")
 }

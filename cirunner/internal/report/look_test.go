@@ -3,6 +3,8 @@
 package report
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"regexp"
 	"strings"
@@ -19,6 +21,9 @@ var (
 // The report and the page of asyncz are read side by side: colours that mean the same are the same, in the light and in the dark.
 func TestTheReportHasTheColoursOfAsyncz(t *testing.T) {
 	theirs, err := os.ReadFile("../../../async/asyncz/page.css")
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("the module stands alone")
+	}
 	require.NoError(t, err)
 	ours, err := os.ReadFile("page.css")
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline/words"
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
 	"github.com/ambit-go/ambit/cirunner/internal/vars"
 	"github.com/ambit-go/ambit/cirunner/internal/workdir"
@@ -34,9 +35,9 @@ func (a *attempt) takeCaches() {
 				continue
 			}
 			if err := store.Take(a.work, a.r.Work, key, a.slug()); err != nil {
-				a.note("cirunner: cannot take the cache %s: %v", key, err)
+				a.note("cirunner: cannot take the cache %s: %v", nameOf(key), err)
 			} else {
-				a.note("cirunner: cache %s", key)
+				a.note("cirunner: cache %s", nameOf(key))
 			}
 			break
 		}
@@ -56,10 +57,10 @@ func (a *attempt) keepCaches(ctx context.Context, o plan.Outcome) {
 			n, err = a.caches().Keep(ctx, a.r.Work, key, a.slug(), paths)
 		}
 		if err != nil {
-			a.note("cirunner: cannot keep the cache %s: %v", key, err)
+			a.note("cirunner: cannot keep the cache %s: %v", nameOf(key), err)
 			continue
 		}
-		a.note("cirunner: cache %s: %s kept", key, count(n, "file"))
+		a.note("cirunner: cache %s: %s kept", nameOf(key), count(n, "file"))
 	}
 }
 
@@ -79,7 +80,7 @@ func (a *attempt) policy(c pipeline.Cache) (pulls, pushes bool, err error) {
 
 func (a *attempt) caches() workdir.Store {
 	return workdir.Store{Dir: a.r.Caches, Waits: func(key string) {
-		a.note("cirunner: another run has the cache %s: waiting until it gives that back", key)
+		a.note("cirunner: another job, or another run, has the cache %s: waiting until it gives that back", nameOf(key))
 	}}
 }
 
@@ -104,6 +105,15 @@ func (a *attempt) cacheKeys(c pipeline.Cache) []string {
 		keys = append(keys, "cache-"+url.PathEscape(key))
 	}
 	return keys
+}
+
+// nameOf returns the name of a cache as people know it, in which a masked value is hidden.
+func nameOf(key string) string {
+	name, err := url.PathUnescape(key)
+	if err != nil || words.HasControl(name) {
+		return key
+	}
+	return name
 }
 
 // digest is of the content of files in the job's directory; those that are not

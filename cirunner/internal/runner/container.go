@@ -73,7 +73,7 @@ func (c *container) start(ctx context.Context) error {
 	if err := c.engine.Network(steady, c.name("net"), a.labels()); err != nil {
 		return fmt.Errorf("cannot make the network of the job: %w", err)
 	}
-	if err := c.startServices(ctx); err != nil {
+	if err := c.startServices(ctx); err != nil || a.work.Err() != nil {
 		return a.because(err)
 	}
 	a.phase("container")

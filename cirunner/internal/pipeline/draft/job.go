@@ -22,6 +22,7 @@ type Draft struct {
 	Matrix     []cell   // of parallel:matrix
 	Named      []Needed // of needs
 	HasNeeds   bool
+	NoNeeds    bool         // needs: []
 	Depends    []*tree.Node // of dependencies
 	HasDepends bool
 	variables  []pipeline.Variable // of the job alone

@@ -19,6 +19,7 @@ type Needed struct {
 	Upstream            bool   // it is a job of the pipeline that has started this one
 	Cells               []cell // of parallel:matrix; nil for all parts
 	At                  tree.Mark
+	ofPart              bool // Cells are those of one part of the job
 }
 
 // Wants reports whether a part of the needed job is among those that are needed.
@@ -45,6 +46,7 @@ func readNeeds(p *Parser, d *Draft, n *tree.Node) {
 		p.Errorf(n.At, "needs has lists in lists more than %d deep, or too many of them", maxNesting)
 		return
 	}
+	d.NoNeeds = len(items) == 0
 	if len(items) > MaxNeeds {
 		p.Errorf(n.At, "needs has %d jobs: it may have %d", len(items), MaxNeeds)
 		return

@@ -14,9 +14,14 @@ var ofMatrix = regexp.MustCompile(`\$\[\[\s*matrix\.([^\s\]]+)\s*\]\]`)
 
 // ByPart reports whether each part of a job has the need for itself: one of $[[ matrix.NAME ]].
 func (n Needed) ByPart() bool {
-	return slices.ContainsFunc(n.Cells, func(c cell) bool {
+	return !n.ofPart && slices.ContainsFunc(n.Cells, func(c cell) bool {
 		return slices.ContainsFunc(c, func(v pipeline.Variable) bool { return ofMatrix.MatchString(v.Value) })
 	})
+}
+
+// OfMatrix reports whether the matrix of a job has a part that is needed, be it in the pipeline or not.
+func (n Needed) OfMatrix(to *Draft) bool {
+	return slices.ContainsFunc(to.Matrix, func(c cell) bool { return slices.ContainsFunc(n.Cells, c.Has) })
 }
 
 // For returns the need of one part of a job: $[[ matrix.NAME ]] is the value that the part has of NAME.
@@ -37,6 +42,6 @@ func (n Needed) For(part *pipeline.Job) (Needed, error) {
 			})
 		}
 	}
-	n.Cells = cells
+	n.Cells, n.ofPart = cells, true
 	return n, err
 }

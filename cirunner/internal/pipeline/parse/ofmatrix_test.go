@@ -49,6 +49,44 @@ func TestNeedsOfPartsThatAreNotThere(t *testing.T) {
 	}
 }
 
+// An optional need of a part that is not there is none; one of a part that rules keep out says so.
+func TestNeedsOfPartsThatAreLeftOut(t *testing.T) {
+	const need = ", parallel: {matrix: [{OS: '$[[ matrix.OS ]]'}]}}]}"
+	p := right(t, "b: {stage: build, script: x, parallel: {matrix: [{OS: [a, b]}]}}\n"+
+		"t: {script: x, parallel: {matrix: [{OS: [a, c]}]}, needs: [{job: b, optional: true"+need)
+	require.Equal(t, []string{"b: [a]"}, needsOf(p, "t: [a]"))
+	require.Empty(t, needsOf(p, "t: [c]"))
+	_, err := Parse("f.yml", []byte("b: {stage: build, script: x, parallel: {matrix: [{OS: [a, b]}]}, rules: [{if: $OS == 'a'}]}\n"+
+		"t: {script: x, parallel: {matrix: [{OS: [a, b]}]}, needs: [{job: b"+need))
+	require.ErrorContains(t, err, `"t" needs a part of "b" that is not in this pipeline`)
+	require.ErrorContains(t, err, "say optional: true")
+}
+
+// A value that looks like the place of another is a value.
+func TestAValueThatLooksLikeAPlace(t *testing.T) {
+	p := right(t, "b: {stage: build, script: x, parallel: {matrix: [{OS: ['$[[ matrix.OS ]]', b]}]}}\n"+
+		"t: {script: x, parallel: {matrix: [{OS: ['$[[ matrix.OS ]]']}]}, needs: [{job: b, parallel: {matrix: [{OS: '$[[ matrix.OS ]]'}]}}]}")
+	require.Equal(t, []string{"b: [$[[ matrix.OS ]]]"}, needsOf(p, "t: [$[[ matrix.OS ]]]"))
+}
+
+// Dependencies are judged by the needs that a job has in the end.
+func TestDependenciesBesideNeedsOfRules(t *testing.T) {
+	const b = "stages: [build, test, deploy]\nb: {stage: build, script: x, artifacts: {paths: [o]}}\nd: {stage: deploy, script: x}\n"
+	p := right(t, b+"j: {script: x, needs: [], dependencies: [b], rules: [{when: always, needs: [b]}]}")
+	require.Empty(t, p.Warnings)
+	require.Equal(t, []string{"b"}, names(p.Job("j").Fetch))
+	p = right(t, b+"j: {script: x, dependencies: [b], rules: [{when: always, needs: []}]}")
+	require.Len(t, p.Warnings, 1)
+	require.Empty(t, p.Job("j").Fetch)
+	for data, want := range map[string]string{
+		"j: {script: x, needs: [], dependencies: [d]}":                                  "it should be in an earlier stage",
+		"j: {script: x, needs: [{project: a/b, job: c, ref: main}], dependencies: [b]}": "it should be among its needs",
+	} {
+		_, err := Parse("f.yml", []byte(b+data))
+		require.ErrorContains(t, err, want)
+	}
+}
+
 // Nothing waits for what dependencies name beside an empty needs.
 func TestDependenciesBesideNeedsThatAreEmpty(t *testing.T) {
 	p := right(t, "b: {stage: build, script: x, artifacts: {paths: [o]}}\nj: {script: x, needs: [], dependencies: [b]}")

@@ -252,7 +252,11 @@ func (g *grapher) named(d *draft.Draft, need draft.Needed) []*pipeline.Job {
 			chosen = append(chosen, job)
 		}
 	}
-	if len(chosen) == 0 {
+	switch {
+	case len(chosen) > 0 || need.Optional:
+	case need.OfMatrix(to):
+		g.Errorf(need.At, "%s needs a part of %s that is not in this pipeline (%s): say optional: true, or take it out", who, name, g.absent[to])
+	default:
 		g.Errorf(need.At, "%s needs a part of %s that its matrix does not have", who, name)
 	}
 	return chosen

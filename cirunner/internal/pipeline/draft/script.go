@@ -75,6 +75,9 @@ func (f *flattener) add(n *tree.Node, depth int) {
 func (f *flattener) command(n *tree.Node) {
 	f.commands = append(f.commands, n.Text)
 	f.size += len(n.Text)
+	if ofMatrix.MatchString(n.Text) {
+		f.Warn(n.At, "$[[ matrix.NAME ]] in a script", "the shell gets it as it is written: only needs:parallel:matrix has the values of the part so; a script has them as variables")
+	}
 	if len(f.commands) > maxCommands || f.size > maxScript {
 		f.full = true
 		f.Errorf(n.At, "%s grows too long here: it may have %d commands and %d bytes", f.what, maxCommands, maxScript)

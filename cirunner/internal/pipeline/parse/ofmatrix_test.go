@@ -62,6 +62,16 @@ func TestNeedsOfPartsThatAreLeftOut(t *testing.T) {
 	require.ErrorContains(t, err, "say optional: true")
 }
 
+// A script has no such places: the shell would get them as they are written, which is told.
+func TestAPlaceOfAMatrixInAScript(t *testing.T) {
+	for _, header := range []string{"", "spec: {}\n---\n"} {
+		p := right(t, header+"t: {script: ['echo $[[ matrix.OS ]]'], parallel: {matrix: [{OS: [a]}]}}")
+		require.Equal(t, []string{"echo $[[ matrix.OS ]]"}, p.Jobs[0].Script)
+		require.Len(t, p.Warnings, 1)
+		require.Equal(t, "$[[ matrix.NAME ]] in a script", p.Warnings[0].Keyword)
+	}
+}
+
 // A value that looks like the place of another is a value.
 func TestAValueThatLooksLikeAPlace(t *testing.T) {
 	p := right(t, "b: {stage: build, script: x, parallel: {matrix: [{OS: ['$[[ matrix.OS ]]', b]}]}}\n"+

@@ -55,6 +55,15 @@ func ExampleInGroup() {
 	}
 }
 
+// A server that must be told its port.
+func ExampleFreePort() {
+	_ = func(t *testing.T) {
+		port := clitest.FreePort(t)
+		server := clitest.Start(t, nil, "server", "-port", port)
+		server.WaitFor("serving")
+	}
+}
+
 func ExampleNumber() {
 	_ = func(t *testing.T) {
 		p := clitest.Start(t, nil, "sh", "-c", "echo pid $$; sleep 600")

@@ -151,11 +151,11 @@ func eval[T any](b *tab, expression string) T {
 	return v
 }
 
-// until waits until an expression is true in the page.
+// until waits until an expression is true in the page, and all of that is there: it comes in pieces.
 func (b *tab) until(expression string) {
 	b.Helper()
 	for deadline := time.Now().Add(patience / 2); ; time.Sleep(20 * time.Millisecond) {
-		is, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](expression)) // it may be about to load another page
+		is, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool]("document.readyState !== 'loading' && ("+expression+")")) // it may be about to load another page
 		if err == nil && is {
 			return
 		}

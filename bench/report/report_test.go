@@ -167,7 +167,7 @@ func TestEveryRowOfAPageHasAGroup(t *testing.T) {
 	}
 }
 
-// What is measured anew takes the place of what was kept, and the rest stays.
+// Rows that are measured anew take the place of those that were kept, and the rest stays.
 func TestSomeRowsAreMeasuredAnew(t *testing.T) {
 	all := golden()
 	rows, curves := len(all.rows), len(all.curves)

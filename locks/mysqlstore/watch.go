@@ -38,7 +38,7 @@ type watcher struct {
 	mark int64 // of this process
 	// stirs is when it was last somebody's turn, or somebody began to wait. Used by run alone.
 	stirs time.Time
-	crowd int64           // the most that waited for one of the locks at the last look. Used by run alone.
+	crowd int64           // about how many processes waited for one of the locks at the last look, the most. Used by run alone.
 	ctx   context.Context // done when the store is closed
 	end   context.CancelFunc
 	wg    sync.WaitGroup // what runs
@@ -150,7 +150,7 @@ func (w *watcher) look(c *sql.Conn, seen map[locks.Name]int64) (now map[locks.Na
 		var name locks.Name
 		var wakes, waiters int64
 		err := scan(relational.String(&name.Tenant), relational.String(&name.Key), &wakes, &waiters)
-		now[name], w.crowd = wakes, max(w.crowd, waiters)
+		now[name], w.crowd = wakes, max(w.crowd, waiters/int64(max(w.hub.Listening(name), 1)))
 		return err
 	})
 	if err != nil {
@@ -183,10 +183,10 @@ func (w *watcher) command(c *sql.Conn, id int64, seen map[locks.Name]int64) erro
 	return c.QueryRowContext(w.ctx, watchLoop, every.Seconds(), lines, w.mark, w.mark, int64(time.Second/every)).Scan(&turns)
 }
 
-// fewWait is how many wait for one lock at most while each of them has the server look every 4 ms.
+// fewWait is how many processes wait for one lock at most while each of them has the server look every 4 ms.
 const fewWait = 8
 
-// least is the least pause between two looks of the server at some locks, for the most of which crowd wait. A look at many
+// least is the least pause between two looks of the server at some locks, for one of which crowd processes wait. A look at many
 // costs more. However many processes wait for one, the server looks some 2,000 times a second for all of them: if each
 // had its own pace, the looks of 64 would leave it no time for the steps of those whose turn it is.
 func least(locks int, crowd int64) time.Duration {

@@ -60,4 +60,9 @@ func TestLooksDoNotGrowWithThoseWhoWait(t *testing.T) {
 	_, err = w.look(c, nil)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, w.crowd)
+	_, stop = s.Listen(name) // both are of this process
+	defer stop()
+	_, err = w.look(c, nil)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, w.crowd)
 }

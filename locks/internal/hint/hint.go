@@ -52,11 +52,11 @@ func (b *Board[K]) HintAll() {
 	}
 }
 
-// Listens says whether somebody listens for the key.
-func (b *Board[K]) Listens(key K) bool {
+// Listening returns how many listen for the key.
+func (b *Board[K]) Listening(key K) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.listeners[key]) > 0
+	return len(b.listeners[key])
 }
 
 // Keys returns for what somebody listens, in no order.

@@ -50,7 +50,7 @@ type Store struct {
 }
 
 // wanted says whether somebody in this process waits for the lock, or did a moment ago.
-func (s *Store) wanted(name locks.Name) bool { return s.Hints != nil && s.Hints.Listens(name) }
+func (s *Store) wanted(name locks.Name) bool { return s.Hints != nil && s.Hints.Listening(name) > 0 }
 
 func validate(name locks.Name) error {
 	return first(fits("tenant", name.Tenant, tenant), fits("key", name.Key, key))

@@ -58,12 +58,19 @@ func (f *fleet) fault(format string, args ...any) {
 	f.faults = append(f.faults, fmt.Sprintf(format, args...))
 }
 
-// fill starts the processes that are missing, and has those that end replaced.
+// fill starts the processes of a world, and has those that end replaced.
 func (f *fleet) fill() error {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.wanted["producer"] = max(1, f.processes*2/5)
 	f.wanted["worker"] = f.processes - f.wanted["producer"]
+	f.mu.Unlock()
+	return f.refill()
+}
+
+// refill starts the processes that are missing: none of a role that is being ended.
+func (f *fleet) refill() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return errors.Join(f.fillLocked("worker"), f.fillLocked("producer"))
 }
 
@@ -142,11 +149,13 @@ func (f *fleet) watch(c *child) {
 	f.changed.Broadcast()
 }
 
-// lastOf returns the end of a file.
+// lastOf returns the end of a file, or the stacks in it.
 func lastOf(name string) string {
 	b, _ := os.ReadFile(name)
-	if i := bytes.Index(b, []byte("DATA RACE")); i >= 0 {
-		b = b[i:min(len(b), i+4000)]
+	for _, mark := range []string{"DATA RACE", "SIGQUIT: quit", "fatal error:", "panic:"} {
+		if i := bytes.Index(b, []byte(mark)); i >= 0 {
+			return string(b[i:min(len(b), i+4000)])
+		}
 	}
 	return string(b[max(0, len(b)-4000):])
 }
@@ -247,8 +256,6 @@ func (f *fleet) end(do string, s syscall.Signal) error {
 }
 
 // killAll ends what is left of the fleet.
-func (f *fleet) killAll() {
-	for _, do := range []string{"producer", "worker"} {
-		_ = f.end(do, syscall.SIGKILL)
-	}
+func (f *fleet) killAll() error {
+	return errors.Join(f.end("producer", syscall.SIGKILL), f.end("worker", syscall.SIGKILL))
 }

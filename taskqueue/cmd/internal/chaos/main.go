@@ -70,7 +70,9 @@ func run(ctx context.Context, out io.Writer, d time.Duration, processes int, see
 	worlds, err := build(ctx, processes, seed, dir, only)
 	defer func() {
 		for _, w := range worlds {
-			w.fleet.killAll()
+			if err := w.fleet.killAll(); err != nil {
+				fmt.Fprintln(out, err)
+			}
 			w.close()
 		}
 	}()

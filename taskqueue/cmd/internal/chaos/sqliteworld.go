@@ -46,9 +46,10 @@ func newSQLiteWorld(_ context.Context, processes int, seed uint64, dir string) (
 	w.mend = func(context.Context) error { return s.disk.empty() }
 	w.close = s.disk.close
 	deck := []fault{{"kill -9 of all processes", func(context.Context, *mathrand.Rand) (bool, error) {
-		w.fleet.killAll()
-		err := w.fleet.fill()
-		return err == nil, err
+		if err := w.fleet.killAll(); err != nil {
+			return false, err
+		}
+		return true, w.fleet.fill()
 	}}}
 	if s.disk.err == nil {
 		deck = append(deck, fault{"a full disk", s.full})

@@ -177,7 +177,7 @@ func (w *world) faultsOfProcesses() []fault {
 			if !f.signal(c, syscall.SIGTERM) {
 				return false, nil
 			}
-			return true, f.fill()
+			return true, f.refill()
 		}},
 		{"kill -9 of a producer", func(_ context.Context, rng *rand.Rand) (bool, error) {
 			return f.signal(f.pick(rng, "producer"), syscall.SIGKILL), nil

@@ -75,6 +75,15 @@ func TestARunThatShowsNothingFails(t *testing.T) {
 	assert.Contains(t, text, "task a is lost")
 }
 
+// One deck kills all processes while the other one tells a worker to stop, and replaces it.
+func TestNobodyIsReplacedInAFleetThatIsBeingEnded(t *testing.T) {
+	f := newFleet(t.TempDir(), "", 5, 1, false)
+	f.wanted["producer"], f.wanted["worker"] = 2, 3
+	require.NoError(t, f.killAll())
+	require.NoError(t, f.refill())
+	assert.Empty(t, f.all)
+}
+
 func TestADiskIsFilledAndEmptied(t *testing.T) {
 	d, err := newDisk(t.TempDir() + "/disk")
 	require.NoError(t, err)

@@ -3,10 +3,13 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Key and policy of a cache may be variables, also those that another job has reported.
@@ -64,5 +67,14 @@ job:
 	run := p.start("-cache", "caches", "-mask", "TOKEN")
 	assert.Equal(t, 0, run.Wait(), run.Stdout()+run.Stderr())
 	assert.Contains(t, run.Stdout(), "1 file kept")
+	assert.NotContains(t, run.Stdout(), "secret")
+
+	lock := filepath.Join(p.dir, "caches", "cache-secret%2Fpart%20of%20it.lock")
+	require.NoError(t, os.RemoveAll(lock))
+	require.NoError(t, os.Mkdir(lock, 0o700), "which is no file that can be locked")
+	run = p.start("-cache", "caches", "-mask", "TOKEN")
+	assert.Equal(t, 0, run.Wait(), run.Stdout()+run.Stderr())
+	assert.Contains(t, run.Stdout(), "cannot take the cache")
+	assert.Contains(t, run.Stdout(), "cannot keep the cache")
 	assert.NotContains(t, run.Stdout(), "secret")
 }

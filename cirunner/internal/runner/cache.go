@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline/words"
@@ -35,7 +36,7 @@ func (a *attempt) takeCaches() {
 				continue
 			}
 			if err := store.Take(a.work, a.r.Work, key, a.slug()); err != nil {
-				a.note("cirunner: cannot take the cache %s: %v", nameOf(key), err)
+				a.note("cirunner: cannot take the cache %s: %s", nameOf(key), named(err, key))
 			} else {
 				a.note("cirunner: cache %s", nameOf(key))
 			}
@@ -57,7 +58,7 @@ func (a *attempt) keepCaches(ctx context.Context, o plan.Outcome) {
 			n, err = a.caches().Keep(ctx, a.r.Work, key, a.slug(), paths)
 		}
 		if err != nil {
-			a.note("cirunner: cannot keep the cache %s: %v", nameOf(key), err)
+			a.note("cirunner: cannot keep the cache %s: %s", nameOf(key), named(err, key))
 			continue
 		}
 		a.note("cirunner: cache %s: %s kept", nameOf(key), count(n, "file"))
@@ -114,6 +115,12 @@ func nameOf(key string) string {
 		return key
 	}
 	return name
+}
+
+// named returns the text of an error of a file with the name of a cache in place of its key, in which nobody sees
+// a masked value.
+func named(err error, key string) string {
+	return strings.ReplaceAll(err.Error(), key, nameOf(key))
 }
 
 // digest is of the content of files in the job's directory; those that are not

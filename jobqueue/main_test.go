@@ -1,9 +1,10 @@
 package jobqueue_test
 
 import (
+	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/ambit-go/ambit/clitest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(clitest.LeakChecked(m).Run()) }

@@ -1,19 +1,20 @@
 package locks_test
 
 import (
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
+	"github.com/ambit-go/ambit/clitest"
 	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/lockstest"
 	"github.com/ambit-go/ambit/locks/memstore"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(clitest.LeakChecked(m).Run()) }
 
 // A world is a store in memory with faults, in a bubble where time is virtual.
 type world struct {

@@ -14,9 +14,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/clitest"
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/memstore"
 	"github.com/ambit-go/ambit/taskqueue/sqlstore"
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		suspended()
 		return
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(clitest.LeakChecked(m).Run())
 }
 
 func newQueue(t *testing.T) (*taskqueue.Queue, taskqueue.Store) {

@@ -3,6 +3,7 @@ package bridge_test
 import (
 	"context"
 	"errors"
+	"os"
 	"runtime"
 	"sync"
 	"testing"
@@ -10,14 +11,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/ambit-go/ambit/clitest"
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(clitest.LeakChecked(m).Run()) }
 
 // A plant is something of another package that takes time to end.
 type plant struct {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
+	"github.com/ambit-go/ambit/clitest"
 	"github.com/ambit-go/ambit/kvqueue"
 	"github.com/ambit-go/ambit/kvqueue/internal/proof"
 	"github.com/ambit-go/ambit/kvqueue/sqlitekv"
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(clitest.LeakChecked(m).Run())
 }
 
 // process makes a command that is this program as a process of a test.

@@ -4,18 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
+	"github.com/ambit-go/ambit/clitest"
 	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/internal/book"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(clitest.LeakChecked(m).Run()) }
 
 // slow is a database in which one thing takes long. Only what a tidier does is there.
 type slow struct {

@@ -3,6 +3,7 @@ package group_test
 import (
 	"context"
 	"errors"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -12,12 +13,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
+	"github.com/ambit-go/ambit/clitest"
 	"github.com/ambit-go/ambit/taskqueue/internal/group"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(clitest.LeakChecked(m).Run()) }
 
 // held is a group of numbers whose first call waits, and which notes all calls.
 type held struct {

@@ -55,12 +55,12 @@ func TestLooksDoNotGrowWithThoseWhoWait(t *testing.T) {
 	c, err := s.db.db.Conn(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Close()) }()
-	_, stop := s.Listen(name)
+	_, stop := s.db.hub.Board.Listen(name) // which starts no watcher, so that the test alone looks
 	defer stop()
 	_, err = w.look(c, nil)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, w.crowd)
-	_, stop = s.Listen(name) // both are of this process
+	_, stop = s.db.hub.Board.Listen(name) // both are of this process
 	defer stop()
 	_, err = w.look(c, nil)
 	require.NoError(t, err)

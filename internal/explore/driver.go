@@ -38,7 +38,7 @@ func runOne(t *testing.T, program func(*World), seed uint64, level Level, s stra
 		if v := recover(); v != nil {
 			out.leaked = true // goroutines of a failed schedule are blocked where we cannot reach them
 			if err, ok := v.(error); out.failure == nil && ok {
-				out.failure = err
+				out.failure = remain(err)
 			} else if out.failure == nil {
 				panic(v)
 			}
@@ -226,6 +226,15 @@ func (d *driver) finish() {
 			d.w.fail(err)
 		}
 	}
+}
+
+// remain says that goroutines are left in the words of finish, if package synctest says so: left does not see them
+// where as many other goroutines, which it counted as not the schedule's, have ended meanwhile.
+func remain(err error) error {
+	if strings.HasSuffix(err.Error(), "goroutines remain") {
+		return fmt.Errorf("goroutines are left: %w", err)
+	}
+	return err
 }
 
 // left returns the stacks of the bubble's goroutines that have not ended.

@@ -67,8 +67,6 @@ func toBytes(v types.AttributeValue) []byte {
 // JSON has no strings for.
 type stored struct {
 	*book.Resource
-	Tenant  string `json:",omitempty"`
-	Key     string `json:",omitempty"`
 	Data    []byte
 	HasData bool
 }

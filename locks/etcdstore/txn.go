@@ -102,7 +102,7 @@ func (t *txn) entry(ctx context.Context, e *book.Entry) error {
 		}
 	}
 	lease, err := t.leaseOf(ctx, e, was, there)
-	t.put(holdKey+e.ID, encodeEntry(e, t.st.r.Ticket), lease)
+	t.put(holdKey+e.ID, encodeEntry(*e, t.st.r.Ticket), lease)
 	return err
 }
 
@@ -119,7 +119,7 @@ func (t *txn) waits(ctx context.Context, e *book.Entry) error {
 	}
 	t.kept = append(t.kept, kept{queued(e), e})
 	if !same || was.lease != lease {
-		t.put(queued(e), encodeEntry(e, t.st.r.Ticket), lease)
+		t.put(queued(e), encodeEntry(*e, t.st.r.Ticket), lease)
 	}
 	return nil
 }

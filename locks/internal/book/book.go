@@ -14,61 +14,63 @@ import (
 	"github.com/ambit-go/ambit/locks"
 )
 
-// A Resource is one lock: its record, and those that hold it or wait for it.
+// A Resource is one lock: its record, and those that hold it or wait for it. The names of the
+// fields are those of its JSON, which stores have written.
 type Resource struct {
-	locks.Name
+	locks.Name `json:"-"`
 	// Exists says whether there is a record. A store deletes the resource when it is
 	// false after a step.
-	Exists          bool
-	Kind            locks.Kind
-	Size            int
-	Lease           int64
-	Fair            bool
-	Data            *string
-	DeleteOnRelease bool
-	LockDelay       int64 // of the last lease that was granted
-	Version         string
-	Fence           int64 // the last that was given; never goes back
-	Ticket          int64 // the last that was given
-	Shut            int64 // nobody is granted anything before
-	CreatedBy       string
-	CreatedAt       int64
-	UpdatedBy       string
-	UpdatedAt       int64 // of the last step that has changed a lease or the record
+	Exists          bool       `json:",omitempty"`
+	Kind            locks.Kind `json:",omitempty"`
+	Size            int        `json:",omitempty"`
+	Lease           int64      `json:",omitempty"`
+	Fair            bool       `json:",omitempty"`
+	Data            *string    `json:",omitempty"`
+	DeleteOnRelease bool       `json:",omitempty"`
+	LockDelay       int64      `json:",omitempty"` // of the last lease that was granted
+	Version         string     `json:",omitempty"`
+	Fence           int64      `json:",omitempty"` // the last that was given; never goes back
+	Ticket          int64      `json:",omitempty"` // the last that was given
+	Shut            int64      `json:",omitempty"` // nobody is granted anything before
+	CreatedBy       string     `json:",omitempty"`
+	CreatedAt       int64      `json:",omitempty"`
+	UpdatedBy       string     `json:",omitempty"`
+	UpdatedAt       int64      `json:",omitempty"` // of the last step that has changed a lease or the record
 	// Retention is how long the record stays when nobody uses it any more, 0 until it is
 	// deleted. Due is when to look for that: never too late, and 0 for never.
-	Retention, Due int64
+	Retention int64 `json:",omitempty"`
+	Due       int64 `json:",omitempty"`
 	// Slack is how far behind now the clock of the store may be where it is read as an
 	// interval, and is added to all that ends. Not stored.
 	Slack int64 `json:"-"`
 	// Entries are in the order of their tickets. A held entry keeps its ticket.
-	Entries []Entry
+	Entries []Entry `json:",omitempty"`
 }
 
 // An Entry is a lease, or a request that waits.
 type Entry struct {
-	ID      string
-	Version string
-	Prev    string // the version that the last renewal has replaced
-	Owner   string
-	Client  string // the process, as the store names it for its hints
+	ID      string `json:",omitempty"`
+	Version string `json:",omitempty"`
+	Prev    string `json:",omitempty"` // the version that the last renewal has replaced
+	Owner   string `json:",omitempty"`
+	Client  string `json:",omitempty"` // the process, as the store names it for its hints
 
-	Held    bool
-	Revoked bool
-	Shared  bool
-	Barging bool
-	Permits int
-	Most    int // the size that a request names, which it is granted within; 0 for none
-	Slot    int // of a held one
+	Held    bool `json:",omitempty"`
+	Revoked bool `json:",omitempty"`
+	Shared  bool `json:",omitempty"`
+	Barging bool `json:",omitempty"`
+	Permits int  `json:",omitempty"`
+	Most    int  `json:",omitempty"` // the size that a request names, which it is granted within; 0 for none
+	Slot    int  `json:",omitempty"` // of a held one
 
-	Ticket    int64
-	Fence     int64 // of a held one
-	Lease     int64
-	LockDelay int64
-	Acquired  int64
-	Expires   int64 // of the lease, or of the request
+	Ticket    int64 `json:",omitempty"`
+	Fence     int64 `json:",omitempty"` // of a held one
+	Lease     int64 `json:",omitempty"`
+	LockDelay int64 `json:",omitempty"`
+	Acquired  int64 `json:",omitempty"`
+	Expires   int64 `json:",omitempty"` // of the lease, or of the request
 
-	DeleteOnRelease bool
+	DeleteOnRelease bool `json:",omitempty"`
 }
 
 // Micros is a time as the book has it.

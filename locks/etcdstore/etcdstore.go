@@ -47,7 +47,6 @@ import (
 
 	"github.com/ambit-go/ambit/lease"
 	"github.com/ambit-go/ambit/locks"
-	"github.com/ambit-go/ambit/locks/internal/book"
 	"github.com/ambit-go/ambit/locks/internal/hint"
 	"github.com/ambit-go/ambit/locks/internal/turns"
 )
@@ -200,6 +199,3 @@ func (s *Store) goes(f func()) bool {
 	s.tasks.Go(f)
 	return true
 }
-
-// now is the time of this process, for people to see.
-func (s *Store) now() int64 { return book.Micros(time.Now()) }

@@ -22,29 +22,36 @@ type keeper struct {
 
 // A term is how long a key stays if nobody asks for it again.
 type term struct {
-	length time.Duration
-	on     key
-	until  time.Duration
-	grant  locks.Grant // of a hold
-	timer  *time.Timer
+	key
+	until time.Duration
+	timer *time.Timer
 }
 
-// keep has a key end when a length of time is over, and not before the time that it had.
-func (k *keeper) keep(what string, on key, length time.Duration, grant locks.Grant) {
+// length is how long the key stays from when it was asked for.
+func (t *term) length() time.Duration {
+	if t.entry.Held {
+		return time.Duration(t.entry.Lease) * time.Microsecond
+	}
+	return locks.WaiterLife
+}
+
+// keep has a key end when its length of time is over, and not before the time that it had.
+func (k *keeper) keep(what string, on key) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
 		return
 	}
-	until := k.s.clock.Now() + length
+	next := &term{key: on}
+	next.until = k.s.clock.Now() + next.length()
 	if t := k.terms[what]; t != nil {
-		until = max(until, t.until)
+		next.until = max(next.until, t.until)
 		t.timer.Stop()
 	}
 	if k.terms == nil {
 		k.terms = map[string]*term{}
 	}
-	k.keepLocked(what, &term{length: length, on: on, until: until, grant: grant})
+	k.keepLocked(what, next)
 }
 
 func (k *keeper) keepLocked(what string, t *term) {
@@ -58,7 +65,7 @@ func (k *keeper) longer(what string, length time.Duration) *term {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	t := k.terms[what]
-	if t == nil || t.length != length {
+	if t == nil || t.length() != length {
 		return nil
 	}
 	t.until = max(t.until, k.s.clock.Now()+length)
@@ -94,9 +101,9 @@ func (k *keeper) over(what string, t *term) {
 	k.mu.Unlock()
 	ctx, cancel := context.WithTimeout(k.s.ctx, 5*again)
 	defer cancel()
-	same := clientv3.Compare(clientv3.ModRevision(what), "=", t.on.changed)
-	if t.on.changed == 0 {
-		same = clientv3.Compare(clientv3.LeaseValue(what), "=", t.on.lease)
+	same := clientv3.Compare(clientv3.ModRevision(what), "=", t.changed)
+	if !t.entry.Held { // others may touch it
+		same = clientv3.Compare(clientv3.LeaseValue(what), "=", t.lease)
 	}
 	answer, err := k.s.kv.Txn(ctx).If(same).
 		Then(clientv3.OpDelete(what)).Else(clientv3.OpGet(what, clientv3.WithKeysOnly())).Commit()
@@ -108,10 +115,10 @@ func (k *keeper) over(what string, t *term) {
 		return
 	default: // another process has written it: it ends when that lets it
 		kvs := answer.Responses[0].GetResponseRange().Kvs
-		if len(kvs) == 0 || clientv3.LeaseID(kvs[0].Lease) != t.on.lease {
+		if len(kvs) == 0 || clientv3.LeaseID(kvs[0].Lease) != t.lease {
 			return
 		}
-		next.on.changed, next.until = kvs[0].ModRevision, k.s.clock.Now()+t.length
+		next.changed, next.until = kvs[0].ModRevision, k.s.clock.Now()+t.length()
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -55,13 +55,19 @@ type record struct {
 	Told []string `json:",omitempty"`
 }
 
-func encodeRecord(r *book.Resource, grants bool, told []string) string {
+// plain is what a record has of a lock.
+func plain(r *book.Resource) *book.Resource {
 	c := *r
 	c.Data, c.Entries, c.Ticket, c.Shut = nil, nil, 0, 0
+	return &c
+}
+
+func encodeRecord(r *book.Resource, grants bool, told []string) string {
+	c := plain(r)
 	if grants {
 		c.Fence = 0
 	}
-	return encode(record{format, &c, grants, told})
+	return encode(record{format, c, grants, told})
 }
 
 // encode is for types that can always be encoded.
@@ -74,9 +80,9 @@ func encode(v any) string {
 }
 
 // decodeRecord reads a record that was written at a revision.
-func decodeRecord(name locks.Name, value []byte, revision int64) (r *book.Resource, told []string, err error) {
+func decodeRecord(name locks.Name, text string, revision int64) (r *book.Resource, told []string, err error) {
 	in := record{Resource: &book.Resource{}}
-	if err := json.Unmarshal(value, &in); err != nil {
+	if err := json.Unmarshal([]byte(text), &in); err != nil {
 		return nil, nil, fmt.Errorf("locks: the record of lock %q is damaged: %w", name.Key, err)
 	}
 	if in.Format > format {
@@ -112,11 +118,13 @@ func encodeEntry(e book.Entry, last int64) string {
 }
 
 // decodeEntry reads the entry with what follows the kind in its key, which was made at a revision.
-func decodeEntry(name locks.Name, kind, id string, value []byte, created int64) (e book.Entry, err error) {
-	if err := json.Unmarshal(value, &e); err != nil {
+func decodeEntry(name locks.Name, kind, id, text string, created int64) (e book.Entry, err error) {
+	if err := json.Unmarshal([]byte(text), &e); err != nil {
 		return e, fmt.Errorf("locks: a request for lock %q is damaged: %w", name.Key, err)
 	}
-	if e.ID, e.Held = id, kind == holdKey; !e.Held {
+	if e.ID, e.Held = id, kind == holdKey; e.Held {
+		e.Fence = created
+	} else {
 		e.Client, e.ID, _ = strings.Cut(id, "/")
 	}
 	if e.Ticket < 1<<ticketBits {
@@ -130,11 +138,8 @@ func suffix(e *book.Entry) string {
 	if e.Held {
 		return holdKey + e.ID
 	}
-	return queued(e)
+	return ofProcess(e.Client) + e.ID
 }
-
-// queued is the suffix of the key of a request that waits.
-func queued(e *book.Entry) string { return ofProcess(e.Client) + e.ID }
 
 // ofProcess begins the suffixes of all requests of a process that wait.
 func ofProcess(client string) string { return queueKey + client + "/" }

@@ -39,7 +39,7 @@ func (s *Store) scan(ctx context.Context, tenant, after string, f func(st *state
 				st, err = s.read(ctx, name)
 				from = rangeEnd(s.ofName(name))
 			} else {
-				st, err = load(name, s.ofName(name), seen{answer.Kvs[begin : begin+n], answer.Header.Revision}, s.now())
+				st, err = load(name, s.ofName(name), answer.Kvs[begin:begin+n], answer.Header.Revision)
 			}
 			if err != nil {
 				return err
@@ -67,7 +67,8 @@ func first(kvs []*mvccpb.KeyValue, of int) (key string, n int) {
 // List is a method of locks.Store.
 func (s *Store) List(ctx context.Context, tenant, after string, most int) (records []locks.Record, err error) {
 	err = s.scan(ctx, tenant, after, func(st *state) bool {
-		if r, err := st.r.Record(st.now); err == nil {
+		now, r := st.resource()
+		if r, err := r.Record(now); err == nil {
 			r.Holders = nil
 			records = append(records, r)
 		}
@@ -89,7 +90,7 @@ func (s *Store) purge(ctx context.Context, tenant, after string, looks, most int
 	var due []locks.Name
 	last, purged := "", 0
 	err := s.scan(ctx, tenant, after, func(st *state) bool {
-		if st.made < before && copyOf(st.r).Purge(st.now) {
+		if now, r := st.resource(); st.keys[recordKey].created < before && r.Purge(now) {
 			due = append(due, st.r.Name)
 		}
 		if looks--; looks == 0 || len(due) == most {
@@ -102,7 +103,7 @@ func (s *Store) purge(ctx context.Context, tenant, after string, looks, most int
 			break
 		}
 		gone := false
-		_, _, err = s.step(ctx, name, nil, func(now int64, r *book.Resource) { gone = r.Purge(now) })
+		_, err = s.step(ctx, name, nil, func(now int64, r *book.Resource) { gone = r.Purge(now) })
 		if gone && err == nil {
 			purged++
 		}
@@ -137,7 +138,7 @@ func (t *tidier) tidy(made *state) {
 	t.busy = t.s.goes(func() {
 		ctx, cancel := context.WithTimeout(t.s.ctx, tidyTime)
 		defer cancel()
-		last, _, err := t.s.purge(ctx, made.r.Tenant, after, tidyLooks, tidyGone, made.made)
+		last, _, err := t.s.purge(ctx, made.r.Tenant, after, tidyLooks, tidyGone, made.keys[recordKey].created)
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.busy = false

@@ -135,7 +135,7 @@ func TestARequestThatComesWhileTheLockIsGivenBackIsTold(t *testing.T) {
 				holder.DeleteOnRelease, holder.Brief = brief, brief
 				s.granted(t, holder)
 				if !guess {
-					s.guesses.take(name, 0)
+					s.guesses.take(name)
 				}
 				c.before = func() { other.waits(t, comes) }
 				s.releases(t, holder.ID)

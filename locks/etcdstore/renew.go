@@ -104,9 +104,9 @@ func (s *Store) longer(ctx context.Context, lease clientv3.LeaseID, some []held,
 	now := time.Now()
 	for i, h := range some {
 		kvs := answer.Responses[i].GetResponseRange().Kvs
-		if len(kvs) == 1 && clientv3.LeaseID(kvs[0].Lease) == lease && kvs[0].ModRevision == h.term.on.changed {
-			results[h.i] = locks.RenewResult{Verdict: locks.Extended, Grant: h.term.grant}
-			results[h.i].Grant.Expires = now.Add(h.term.length)
+		if len(kvs) == 1 && clientv3.LeaseID(kvs[0].Lease) == lease && kvs[0].ModRevision == h.term.changed {
+			results[h.i] = locks.RenewResult{Verdict: locks.Extended, Grant: h.term.entry.Grant()}
+			results[h.i].Grant.Expires = now.Add(h.term.length())
 		}
 	}
 	return nil
@@ -114,7 +114,7 @@ func (s *Store) longer(ctx context.Context, lease clientv3.LeaseID, some []held,
 
 // renew renews one lease by a step of its own.
 func (s *Store) renew(ctx context.Context, q *locks.Renewal) (result locks.RenewResult, err error) {
-	_, _, err = s.step(ctx, q.Name, nil, func(now int64, r *book.Resource) { result = r.Renew(now, q) })
+	_, err = s.step(ctx, q.Name, nil, func(now int64, r *book.Resource) { result = r.Renew(now, q) })
 	if err != nil {
 		result.Verdict = locks.Skipped
 	}

@@ -3,7 +3,7 @@ package etcdstore
 import (
 	"context"
 	"errors"
-	"slices"
+	"maps"
 	"sync"
 	"time"
 
@@ -19,140 +19,78 @@ import (
 // the step is one request. The transaction checks that; what changes nothing is asked anew, for
 // nothing is believed of a guess. named are the requests that this process keeps waiting.
 //
-// f may be called several times, so it sets what it returns anew each time. It returns the state
-// before the step and after it.
-func (s *Store) step(
-	ctx context.Context, name locks.Name, named []string, f func(now int64, r *book.Resource),
-) (before, after *state, err error) {
+// f may be called several times, so it sets what it returns anew each time. step returns the lock
+// as it has left it.
+func (s *Store) step(ctx context.Context, name locks.Name, named map[string]bool, f func(now int64, r *book.Resource)) (*state, error) {
 	give, err := s.turns.Take(ctx, name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer give()
-	st := s.guesses.take(name, s.now())
-	for try, guess := 0, st != nil; ; try++ {
+	st := s.guesses.take(name)
+	for try, guess := 0, st != nil; ; guess = false {
 		if st == nil {
 			if st, err = s.read(ctx, name); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 		}
-		r := copyOf(st.r)
-		f(st.now, r)
-		next, now, err := s.change(ctx, st, r, named, guess)
+		now, r := st.resource()
+		f(now, r)
+		more := st.grantOne(now, r)
+		t := &txn{s: s, st: st, prefix: s.ofName(name), now: now, r: r, named: named, guess: guess, keys: maps.Clone(st.keys)}
+		next, done, err := t.commit(ctx)
 		switch {
 		case noLease(err): // of this process: it was stopped for long
 			s.leases.drop()
-			st = nil
 		case errors.Is(err, errTooMany):
-			return nil, nil, err
+			return nil, err
 		case err != nil:
-			return nil, nil, classed(ctx, err)
-		case next == nil && now == nil && guess:
-			st = nil
-		case next == nil && now == nil:
-			return st, st, nil
-		case next != nil:
+			return nil, classed(ctx, err)
+		case done && !more:
 			s.guesses.put(next)
-			return st, next, nil
-		default:
-			if st, err = load(name, s.ofName(name), *now, s.now()); err != nil {
-				return nil, nil, err
-			}
+			return next, nil
+		case done:
+			st = next
+			continue
 		}
-		if guess = false; try > 1 {
+		if st = next; try > 1 {
 			pause.Before(ctx, try, time.Millisecond)
 			st = nil // it may have changed again
 		}
+		try++
 	}
 }
 
-func copyOf(r *book.Resource) *book.Resource {
-	c := *r
-	c.Entries = slices.Clone(r.Entries)
-	return &c
-}
-
-// change writes what a step has made of a lock. It returns the state then; or all keys of the lock
-// if somebody else has written it; or neither if there is nothing to write, or to guess. A transaction grants
-// one lease, whose token is its revision: more than one are as many transactions.
-func (s *Store) change(
-	ctx context.Context, st *state, r *book.Resource, named []string, guess bool,
-) (*state, *seen, error) {
-	var next *state
-	for {
-		stage, more := oneGrant(st, r)
-		t := &txn{s: s, st: st, r: stage, named: named, guess: guess}
-		if err := t.plan(ctx); err != nil {
-			return nil, nil, err
-		}
-		if guess && st.waited() && !t.handsOn() {
-			return nil, nil, nil
-		}
-		if len(t.writes) == 0 {
-			if !guess {
-				t.keep(0)
-			}
-			return next, nil, nil
-		}
-		revision, now, err := t.commit(ctx)
-		if err != nil || revision == 0 {
-			return nil, now, err
-		}
-		next = st.after(t, revision)
-		if !more {
-			return next, nil, nil
-		}
-		st, guess = next, false
-		for i := range r.Entries {
-			e := &r.Entries[i]
-			if k, there := st.keys[holdKey+e.ID]; there && e.Held && e.Fence > revision {
-				e.Fence = k.created
-			}
-			if k, there := st.keys[queued(e)]; there {
-				e.Ticket = k.entry.Ticket
-			}
-		}
-	}
-}
-
-// oneGrant returns a lock with only the first of the leases that are granted in it. more says
-// that there are others, which wait for the moment.
-func oneGrant(st *state, r *book.Resource) (stage *book.Resource, more bool) {
-	stage = copyOf(r)
-	first := -1
-	for i := range stage.Entries {
-		e := &stage.Entries[i]
+// grantOne leaves a lock with only the first of the leases that a step has granted: the others wait
+// for the moment, and more says that there are some. For the token of a grant is the revision of its
+// transaction.
+func (st *state) grantOne(now int64, r *book.Resource) (more bool) {
+	var first *book.Entry
+	for i := range r.Entries {
+		e := &r.Entries[i]
 		if _, there := st.keys[holdKey+e.ID]; !e.Held || there {
 			continue
 		}
-		if first >= 0 && stage.Entries[first].Fence < e.Fence {
-			wait(e, st.now)
-			more = true
-			continue
+		if first == nil || e.Fence < first.Fence {
+			first, e = e, first
 		}
-		if first >= 0 {
-			wait(&stage.Entries[first], st.now)
+		if e != nil {
+			e.Held, e.Slot, e.Fence, e.Acquired, e.Expires = false, 0, 0, 0, now+locks.WaiterLife.Microseconds()
 			more = true
 		}
-		first = i
 	}
-	return stage, more
-}
-
-// wait makes a request of a lease that is not granted yet.
-func wait(e *book.Entry, now int64) {
-	e.Held, e.Slot, e.Fence, e.Acquired, e.Expires = false, 0, 0, 0, now+locks.WaiterLife.Microseconds()
+	return more
 }
 
 // read gets a lock as it is now.
 func (s *Store) read(ctx context.Context, name locks.Name) (*state, error) {
-	prefix, now, newest := s.ofName(name), s.now(), s.newest.Load()
+	prefix, newest := s.ofName(name), s.newest.Load()
 	answer, err := s.kv.Get(ctx, prefix, clientv3.WithPrefix())
 	if err != nil {
 		return nil, classed(ctx, err)
 	}
 	s.noticed(newest, answer.Header.Revision)
-	return load(name, prefix, seen{answer.Kvs, answer.Header.Revision}, now)
+	return load(name, prefix, answer.Kvs, answer.Header.Revision)
 }
 
 // guesses are the locks as this process has left them. Of those that others wait for it guesses only
@@ -164,19 +102,16 @@ type guesses struct {
 
 const (
 	mostGuesses = 4096
-	mostKeys    = 16 // of a semaphore or read-write lock that is guessed
+	mostKeys    = 17 // of a semaphore or read-write lock that is guessed
 )
 
 // take returns the guess for a lock, nil if there is none, and forgets it.
-func (g *guesses) take(name locks.Name, now int64) *state {
+func (g *guesses) take(name locks.Name) *state {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	st := g.by[name]
 	delete(g.by, name)
-	g.mu.Unlock()
-	if st == nil {
-		return nil
-	}
-	return st.again(now)
+	return st
 }
 
 func (g *guesses) put(st *state) {

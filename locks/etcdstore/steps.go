@@ -32,11 +32,13 @@ func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.R
 }
 
 func (s *Store) acquire(ctx context.Context, name locks.Name, requests []locks.Request) (turn locks.Turn, err error) {
-	named := make([]string, len(requests))
+	named := map[string]bool{}
 	for i := range requests {
-		named[i] = requests[i].ID
+		named[requests[i].ID] = true
 	}
-	before, after, err := s.step(ctx, name, named, func(now int64, r *book.Resource) {
+	made := false
+	after, err := s.step(ctx, name, named, func(now int64, r *book.Resource) {
+		made = made || !r.Exists
 		turn = r.Acquire(now, s.id, requests)
 	})
 	if err != nil {
@@ -44,11 +46,12 @@ func (s *Store) acquire(ctx context.Context, name locks.Name, requests []locks.R
 	}
 	s.watches.near(after)
 	for i := range turn.Answers {
-		if a := &turn.Answers[i]; a.Granted {
-			a.Grant.Fence = after.keys[holdKey+a.Grant.ID].created
+		a := &turn.Answers[i]
+		if k, there := after.keys[holdKey+a.Grant.ID]; there {
+			a.Grant.Fence = k.created
 		}
 	}
-	if !before.r.Exists && after.r.Exists {
+	if made && after.r.Exists {
 		s.tidier.tidy(after)
 	}
 	return turn, nil
@@ -56,18 +59,19 @@ func (s *Store) acquire(ctx context.Context, name locks.Name, requests []locks.R
 
 // Release is a method of locks.Store.
 func (s *Store) Release(ctx context.Context, name locks.Name, ref locks.Ref, data *string) (released bool, err error) {
-	_, _, err = s.step(ctx, name, nil, func(now int64, r *book.Resource) { released = r.Release(now, ref, data) })
+	_, err = s.step(ctx, name, nil, func(now int64, r *book.Resource) { released = r.Release(now, ref, data) })
 	return released && err == nil, err
 }
 
 // Create is a method of locks.Store.
 func (s *Store) Create(ctx context.Context, record locks.Record) (made locks.Record, err error) {
 	var refused error
-	_, after, err := s.step(ctx, record.Name, nil, func(now int64, r *book.Resource) { refused = r.Create(now, &record) })
-	if err = cmp.Or(err, refused); err != nil {
-		return made, err
-	}
-	return copyOf(after.r).Record(after.now) // what is guessed stays as it is
+	_, err = s.step(ctx, record.Name, nil, func(now int64, r *book.Resource) {
+		if refused = r.Create(now, &record); refused == nil {
+			made, refused = r.Record(now)
+		}
+	})
+	return made, cmp.Or(err, refused)
 }
 
 // Get is a method of locks.Store.
@@ -76,21 +80,22 @@ func (s *Store) Get(ctx context.Context, name locks.Name) (locks.Record, error) 
 	if err != nil {
 		return locks.Record{}, err
 	}
-	if err := s.look(ctx, st); err != nil {
+	now, r := st.resource()
+	if err := s.look(ctx, st, now, r); err != nil {
 		return locks.Record{}, err
 	}
-	return st.r.Record(st.now)
+	return r.Record(now)
 }
 
 // mostLooks is for how many leases Get asks when they end.
 const mostLooks = 16
 
 // look finds out when leases end that were renewed since the key was written.
-func (s *Store) look(ctx context.Context, st *state) error {
+func (s *Store) look(ctx context.Context, st *state, now int64, r *book.Resource) error {
 	looks := 0
-	for i := range st.r.Entries {
-		e := &st.r.Entries[i]
-		if !e.Held || e.Expires != st.now+e.Lease || looks == mostLooks {
+	for i := range r.Entries {
+		e := &r.Entries[i]
+		if !e.Held || e.Expires != now+e.Lease || looks == mostLooks {
 			continue
 		}
 		looks++
@@ -98,7 +103,7 @@ func (s *Store) look(ctx context.Context, st *state) error {
 		if err != nil {
 			return err
 		}
-		e.Expires = min(e.Expires, st.now+max(left, 1)*time.Second.Microseconds())
+		e.Expires = min(e.Expires, now+max(left, 1)*time.Second.Microseconds())
 	}
 	return nil
 }
@@ -106,7 +111,7 @@ func (s *Store) look(ctx context.Context, st *state) error {
 // Delete is a method of locks.Store.
 func (s *Store) Delete(ctx context.Context, name locks.Name, version string) error {
 	var refused error
-	_, _, err := s.step(ctx, name, nil, func(now int64, r *book.Resource) { refused = r.Delete(now, version) })
+	_, err := s.step(ctx, name, nil, func(now int64, r *book.Resource) { refused = r.Delete(now, version) })
 	return cmp.Or(err, refused)
 }
 
@@ -114,12 +119,12 @@ func (s *Store) Delete(ctx context.Context, name locks.Name, version string) err
 // nobody renews. Many leases take several steps.
 func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref, force bool) (n int, err error) {
 	if force || ref != (locks.Ref{}) {
-		_, _, err = s.step(ctx, name, nil, func(now int64, r *book.Resource) { n = r.Revoke(now, ref, force) })
+		_, err = s.step(ctx, name, nil, func(now int64, r *book.Resource) { n = r.Revoke(now, ref, force) })
 		return n, err
 	}
 	for again := true; again; {
 		some := 0
-		_, _, err = s.step(ctx, name, nil, func(now int64, r *book.Resource) {
+		_, err = s.step(ctx, name, nil, func(now int64, r *book.Resource) {
 			some, again = 0, false
 			for i := range r.Entries {
 				if e := &r.Entries[i]; e.Held && !e.Revoked && some < few {

@@ -140,5 +140,5 @@ func (r *Resource) remove(id string) {
 
 // String is for messages of tests.
 func (r *Resource) String() string {
-	return fmt.Sprintf("%s %q/%q size %d, held %d, entries %d, fence %d", r.Kind, r.Tenant, r.Key, r.Size, r.busy(), len(r.Entries), r.Fence)
+	return fmt.Sprintf("%s %q/%q size %d, held %d, entries %d, fence %d", r.Kind, r.Tenant, r.Key, r.Size, r.Busy(), len(r.Entries), r.Fence)
 }

@@ -104,8 +104,8 @@ func (r *Resource) reap(now int64) {
 	})
 }
 
-// busy returns how many permits are held.
-func (r *Resource) busy() int {
+// Busy returns how many permits are held.
+func (r *Resource) Busy() int {
 	n := 0
 	for i := range r.Entries {
 		if r.Entries[i].Held {

@@ -101,7 +101,7 @@ func (r *Resource) Create(now int64, q *locks.Record) error {
 	if r.Exists && r.Kind != q.Kind {
 		return locks.Conflict("it is a %s, not a %s", r.Kind, q.Kind)
 	}
-	if r.Exists && r.Kind != locks.Semaphore && r.busy() > 0 {
+	if r.Exists && r.Kind != locks.Semaphore && r.Busy() > 0 {
 		return locks.Conflict("it is held")
 	}
 	if !r.Exists {
@@ -127,7 +127,7 @@ func (r *Resource) Delete(now int64, version string) error {
 	switch {
 	case !r.Exists:
 		return locks.ErrNotFound
-	case r.busy() > 0:
+	case r.Busy() > 0:
 		return locks.Conflict("it is held")
 	case len(r.Entries) > 0:
 		return locks.Conflict("it is waited for")
@@ -172,7 +172,7 @@ func (r *Resource) Record(now int64) (locks.Record, error) {
 	rec := locks.Record{
 		Name: r.Name, Kind: r.Kind, Size: r.Size, Lease: time.Duration(r.Lease) * time.Microsecond, Fair: r.Fair, Data: r.Data,
 		DeleteOnRelease: r.DeleteOnRelease, LockDelay: time.Duration(r.LockDelay) * time.Microsecond, Version: r.Version,
-		Fence: r.Fence, Busy: r.busy(), CreatedBy: r.CreatedBy, CreatedAt: Time(r.CreatedAt), UpdatedBy: r.UpdatedBy, UpdatedAt: Time(r.UpdatedAt),
+		Fence: r.Fence, Busy: r.Busy(), CreatedBy: r.CreatedBy, CreatedAt: Time(r.CreatedAt), UpdatedBy: r.UpdatedBy, UpdatedAt: Time(r.UpdatedAt),
 	}
 	for i := range r.Entries {
 		if !r.Entries[i].Held {

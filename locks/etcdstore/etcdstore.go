@@ -107,8 +107,11 @@ func New(ctx context.Context, client *clientv3.Client, opts ...Option) (*Store, 
 		opt(s)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	s.leases.s, s.keeper.s, s.watches.s, s.tidier.s = s, s, s, s
-	s.watches.watcher = clientv3.NewWatcher(client)
+	s.leases = leases{s: s, classes: map[int64]chan class{}}
+	s.keeper = keeper{s: s, terms: map[string]*term{}}
+	s.watches = watches{s: s, watcher: clientv3.NewWatcher(client), by: map[locks.Name]*watch{}}
+	s.tidier = tidier{s: s, at: map[string]string{}}
+	s.guesses.by = map[locks.Name]*state{}
 	if err := s.inspect(ctx); err != nil {
 		_ = s.Close()
 		return nil, err

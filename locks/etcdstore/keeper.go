@@ -15,9 +15,8 @@ import (
 type keeper struct {
 	s *Store
 
-	mu     sync.Mutex
-	closed bool
-	terms  map[string]*term
+	mu    sync.Mutex
+	terms map[string]*term
 }
 
 // A term is how long a key stays if nobody asks for it again.
@@ -39,7 +38,7 @@ func (t *term) length() time.Duration {
 func (k *keeper) keep(what string, on key) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.closed {
+	if k.s.ctx.Err() != nil { // close has been called, or is
 		return
 	}
 	next := &term{key: on}
@@ -47,9 +46,6 @@ func (k *keeper) keep(what string, on key) {
 	if t := k.terms[what]; t != nil {
 		next.until = max(next.until, t.until)
 		t.timer.Stop()
-	}
-	if k.terms == nil {
-		k.terms = map[string]*term{}
 	}
 	k.keepLocked(what, next)
 }
@@ -122,18 +118,17 @@ func (k *keeper) over(what string, t *term) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.terms[what] == nil && !k.closed {
+	if k.terms[what] == nil && k.s.ctx.Err() == nil {
 		k.keepLocked(what, &next)
 	}
 }
 
-// close leaves all keys to their leases.
+// close leaves all keys to their leases. The context of the store is done.
 func (k *keeper) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.closed = true
 	for _, t := range k.terms {
 		t.timer.Stop()
 	}
-	k.terms = nil
+	clear(k.terms)
 }

@@ -24,29 +24,25 @@ type leases struct {
 	s *Store
 
 	mu      sync.Mutex
-	classes map[int64]*class
+	classes map[int64]chan class // each has one value, but while somebody asks etcd for the lease
 }
 
 // A class is a lease of etcd, if it has one.
 type class struct {
-	busy chan struct{} // holds a value while somebody asks etcd for the lease
-
-	id   clientv3.LeaseID // guarded by the mutex of leases, as sent; 0: there is none
+	id   clientv3.LeaseID // 0: there is none
 	sent time.Duration    // when the request that was answered last was sent
 }
 
 // seconds is the class of a lease: etcd counts in whole seconds.
 func seconds(micros int64) int64 { return max((micros+999_999)/1_000_000, 1) }
 
-func (l *leases) class(n int64) *class {
+func (l *leases) class(n int64) chan class {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.classes == nil {
-		l.classes = map[int64]*class{}
-	}
 	c := l.classes[n]
 	if c == nil {
-		c = &class{busy: make(chan struct{}, 1)}
+		c = make(chan class, 1)
+		c <- class{}
 		l.classes[n] = c
 	}
 	return c
@@ -55,54 +51,39 @@ func (l *leases) class(n int64) *class {
 // use returns the lease of a class, which lasts from now on for as many seconds at least. It asks
 // etcd at most once in [spare].
 func (l *leases) use(ctx context.Context, n int64) (clientv3.LeaseID, error) {
+	var of class
 	c := l.class(n)
 	select {
-	case c.busy <- struct{}{}:
-		defer func() { <-c.busy }()
+	case of = <-c:
+		defer func() { c <- of }()
 	case <-ctx.Done():
 		return 0, locks.Unavailable(context.Cause(ctx))
 	}
 	now := l.s.clock.Now()
-	id, sent := l.known(c)
-	if id != 0 && now-sent <= spare {
-		return id, nil
+	if of.id != 0 && now-of.sent <= spare {
+		return of.id, nil
 	}
-	if id != 0 && now-sent < time.Duration(n)*time.Second+2*spare { // else it is over
-		there, err := l.renew(ctx, id)
-		if err != nil {
+	there, err := false, error(nil)
+	if of.id != 0 && now-of.sent < time.Duration(n)*time.Second+2*spare { // else it is over
+		if there, err = l.renew(ctx, of.id); err != nil {
 			return 0, classed(ctx, err)
 		}
-		if there {
-			l.note(c, id, now)
-			return id, nil
+	}
+	if !there {
+		if of.id, err = l.grant(ctx, n+int64(spare/time.Second)); err != nil {
+			return 0, err
 		}
 	}
-	id, err := l.grant(ctx, n+int64(spare/time.Second))
-	if err == nil {
-		l.note(c, id, now)
-	}
-	return id, err
+	of.sent = now
+	return of.id, nil
 }
 
-func (l *leases) known(c *class) (clientv3.LeaseID, time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return c.id, c.sent
-}
-
-func (l *leases) note(c *class, id clientv3.LeaseID, sent time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c.id, c.sent = id, sent
-}
-
-// drop forgets all leases: etcd does not know one of them.
+// drop forgets all leases: etcd does not know one of them. Who asks etcd for one at the moment may
+// have it, and is told the same.
 func (l *leases) drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, c := range l.classes {
-		c.id = 0
-	}
+	clear(l.classes)
 }
 
 // grant makes a lease. If its answer is lost the lease ends unused.

@@ -120,9 +120,6 @@ func (g *guesses) put(st *state) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.by == nil {
-		g.by = map[locks.Name]*state{}
-	}
 	if len(g.by) >= mostGuesses {
 		for name := range g.by { // any one
 			delete(g.by, name)
@@ -136,5 +133,5 @@ func (g *guesses) put(st *state) {
 func (g *guesses) drop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.by = nil
+	clear(g.by)
 }

@@ -2,6 +2,7 @@ package etcdstore
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,7 +25,6 @@ type watches struct {
 // A watch is of the requests of this process that wait for a lock, which a step touches that has
 // made one of them grantable. So a step is seen by those that it concerns, however many wait.
 type watch struct {
-	n      int // that listen
 	ctx    context.Context
 	cancel context.CancelFunc
 	// lapses ends the watch of all keys of the lock, for one that goes by itself. It is nil if
@@ -39,36 +39,33 @@ const nearest = 1
 // Listen is a method of locks.Store.
 func (s *Store) Listen(name locks.Name) (<-chan struct{}, func()) {
 	hints, stop := s.board.Listen(name)
-	s.watches.more(name)
-	var once sync.Once
+	s.watches.begin(name)
 	return hints, func() {
 		stop()
-		once.Do(func() { s.watches.less(name) })
+		s.watches.end(name)
 	}
 }
 
-func (w *watches) more(name locks.Name) {
+// begin watches a lock for which somebody listens, unless it is watched already.
+func (w *watches) begin(name locks.Name) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.by == nil {
-		w.by = map[locks.Name]*watch{}
-	}
-	if of := w.by[name]; of != nil {
-		of.n++
+	if w.by[name] != nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(w.s.ctx)
-	w.by[name] = &watch{n: 1, ctx: ctx, cancel: cancel}
+	w.by[name] = &watch{ctx: ctx, cancel: cancel}
 	if ctx.Err() == nil {
+		touched := func(events []*clientv3.Event) bool { return slices.ContainsFunc(events, (*clientv3.Event).IsModify) }
 		w.s.tasks.Go(func() { w.run(ctx, name, w.s.ofName(name)+ofProcess(w.s.id), 0, touched) })
 	}
 }
 
-func (w *watches) less(name locks.Name) {
+// end ends the watch of a lock for which nobody listens any more.
+func (w *watches) end(name locks.Name) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	of := w.by[name]
-	if of.n--; of.n == 0 {
+	if of := w.by[name]; of != nil && w.s.board.Listening(name) == 0 {
 		of.cancel()
 		delete(w.by, name)
 	}
@@ -116,16 +113,6 @@ func (w *watches) run(ctx context.Context, name locks.Name, prefix string, from 
 	}
 }
 
-// touched says whether a request was written again.
-func touched(events []*clientv3.Event) bool {
-	for _, e := range events {
-		if e.IsModify() {
-			return true
-		}
-	}
-	return false
-}
-
 // lapsed says whether a key is gone that no step has deleted, for each step that deletes one writes
 // the record.
 func lapsed(prefix string, events []*clientv3.Event) bool {
@@ -135,10 +122,7 @@ func lapsed(prefix string, events []*clientv3.Event) bool {
 			written[e.Kv.ModRevision] = true
 		}
 	}
-	for _, e := range events {
-		if e.Type == mvccpb.DELETE && !written[e.Kv.ModRevision] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(events, func(e *clientv3.Event) bool {
+		return e.Type == mvccpb.DELETE && !written[e.Kv.ModRevision]
+	})
 }

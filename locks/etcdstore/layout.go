@@ -37,10 +37,10 @@ func (s *Store) ofName(name locks.Name) string {
 	return s.ofTenant(name.Tenant) + strings.ReplaceAll(name.Key, "\x00", zeroByte) + keyEnd
 }
 
-// cutKey splits what follows the tenant in a key of etcd.
-func cutKey(rest string) (key, suffix string, ok bool) {
-	escaped, suffix, ok := strings.Cut(rest, keyEnd)
-	return strings.ReplaceAll(escaped, zeroByte, "\x00"), suffix, ok && suffix != ""
+// keyOf returns the key of the lock, of what follows the tenant in a key of etcd.
+func keyOf(rest string) string {
+	escaped, _, _ := strings.Cut(rest, keyEnd)
+	return strings.ReplaceAll(escaped, zeroByte, "\x00")
 }
 
 // format is that of the records. One of a newer format is refused.

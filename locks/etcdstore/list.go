@@ -1,12 +1,12 @@
 package etcdstore
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"sync"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ambit-go/ambit/locks"
@@ -24,44 +24,32 @@ func (s *Store) scan(ctx context.Context, tenant, after string, f func(st *state
 	if after != "" {
 		from = rangeEnd(s.ofName(locks.Name{Tenant: tenant, Key: after}))
 	}
-	for from != "" {
+	for more := true; more; {
 		answer, err := s.kv.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(page))
 		if err != nil {
 			return classed(ctx, err)
 		}
-		from = ""
-		for begin := 0; begin < len(answer.Kvs); {
-			key, n := first(answer.Kvs[begin:], len(of))
-			name := locks.Name{Tenant: tenant, Key: key}
-			last := begin+n == len(answer.Kvs) && answer.More
-			st, err := (*state)(nil), error(nil)
-			if last { // there may be more of it
+		more = answer.More
+		for kvs := answer.Kvs; len(kvs) > 0; {
+			name := locks.Name{Tenant: tenant, Key: keyOf(string(kvs[0].Key[len(of):]))}
+			prefix, n := s.ofName(name), 0
+			for n < len(kvs) && bytes.HasPrefix(kvs[n].Key, []byte(prefix)) { // none if the key is not of this package
+				n++
+			}
+			st, err := load(name, prefix, kvs[:n], answer.Header.Revision)
+			if n == len(kvs) && more { // there may be more of it
 				st, err = s.read(ctx, name)
-				from = rangeEnd(s.ofName(name))
-			} else {
-				st, err = load(name, s.ofName(name), answer.Kvs[begin:begin+n], answer.Header.Revision)
 			}
 			if err != nil {
 				return err
 			}
-			if begin += n; st.r.Exists && !f(st) {
+			if st.r.Exists && !f(st) {
 				return nil
 			}
+			from, kvs = rangeEnd(prefix), kvs[max(n, 1):]
 		}
 	}
 	return nil
-}
-
-// first returns the key of the lock that the first of some keys of etcd is of, and how many are.
-func first(kvs []*mvccpb.KeyValue, of int) (key string, n int) {
-	for ; n < len(kvs); n++ {
-		other, _, _ := cutKey(string(kvs[n].Key[of:]))
-		if n > 0 && other != key {
-			break
-		}
-		key = other
-	}
-	return key, n
 }
 
 // List is a method of locks.Store.
@@ -142,8 +130,8 @@ func (t *tidier) tidy(made *state) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.busy = false
-		if len(t.at) > tenants || t.at == nil {
-			t.at = map[string]string{}
+		if len(t.at) > tenants {
+			clear(t.at)
 		}
 		if err == nil {
 			t.at[made.r.Tenant] = last

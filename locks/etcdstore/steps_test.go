@@ -187,6 +187,21 @@ func (s *Store) endsBeside(t *testing.T, id string) bool {
 	return true
 }
 
+// TestAKeyBelowThePrefixThatIsOfNobodyIsPassedOver where it stands before the locks and after them.
+func TestAKeyBelowThePrefixThatIsOfNobodyIsPassedOver(t *testing.T) {
+	s, _ := start(t)
+	s.granted(t, request("a", time.Minute))
+	for _, key := range []string{"a", "z"} {
+		_, err := s.kv.Put(t.Context(), s.ofTenant(name.Tenant)+key, "else")
+		require.NoError(t, err)
+	}
+	records, err := s.List(t.Context(), name.Tenant, "", 10)
+	require.NoError(t, err)
+	require.Len(t, records, 1)
+	_, err = s.Purge(t.Context(), name.Tenant, 10)
+	require.NoError(t, err)
+}
+
 func TestErrorsAreClassed(t *testing.T) {
 	for _, err := range []error{rpctypes.ErrPermissionDenied, rpctypes.ErrGRPCPermissionDenied, rpctypes.ErrAuthFailed} {
 		require.ErrorIs(t, classed(t.Context(), err), locks.ErrValidation, err)

@@ -122,22 +122,19 @@ func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref, forc
 		_, err = s.step(ctx, name, nil, func(now int64, r *book.Resource) { n = r.Revoke(now, ref, force) })
 		return n, err
 	}
-	for again := true; again; {
-		some := 0
+	for some, again := 0, true; again && err == nil; n += some {
 		_, err = s.step(ctx, name, nil, func(now int64, r *book.Resource) {
 			some, again = 0, false
 			for i := range r.Entries {
-				if e := &r.Entries[i]; e.Held && !e.Revoked && some < few {
-					some += r.Revoke(now, locks.Ref{ID: e.ID}, false)
-				} else if e.Held && !e.Revoked {
+				switch e := &r.Entries[i]; {
+				case !e.Held || e.Revoked:
+				case some == few:
 					again = true
+				default:
+					some += r.Revoke(now, locks.Ref{ID: e.ID}, false)
 				}
 			}
 		})
-		if err != nil {
-			return n, err
-		}
-		n += some
 	}
-	return n, nil
+	return n, err
 }

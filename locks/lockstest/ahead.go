@@ -22,9 +22,8 @@ func (f *Fixture) Ahead(raise func(name locks.Name, token int64)) {
 		sent := time.Now()
 		dead := f.granted(f.Store, "k", q)
 		require.Greater(f.t, dead.Fence, before)
-		renewal := locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: q.ID}, Lease: f.Lease}
-		beside := locks.Renewal{Name: f.name("beside"), Ref: locks.Ref{ID: q.ID}, Lease: f.Lease}
-		several, one := f.renew(f.Store, renewal, beside)[0].Verdict, f.renew(f.Store, renewal)[0].Verdict
+		several := f.renew(f.Store, f.renewal("k", q), f.renewal("beside", q))[0].Verdict
+		one := f.verdict(f.Store, "k", q)
 		if time.Since(sent) >= f.Lease && slow < 20 { // the machine is slow: the lease may have ended by itself
 			slow, passes = slow+1, passes-1
 		} else {

@@ -69,20 +69,7 @@ func child(config string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		stop()
 	}()
-	if c.Peer {
-		return c.peer(ctx, j)
-	}
-	var store locks.Store
-	for { // the server may be down just now
-		if store, err = locks.Open(ctx, c.URL); err == nil || ctx.Err() != nil {
-			break
-		}
-		_ = async.Sleep(ctx, 50*time.Millisecond)
-	}
-	if err != nil {
-		return err
-	}
-	m, err := locks.New(store, locks.Tenant(c.Tenant), locks.Lease(c.Lease), locks.Owner(c.Client))
+	m, done, err := c.manager(ctx)
 	if err != nil {
 		return err
 	}
@@ -90,60 +77,66 @@ func child(config string) error {
 	for n := 0; ctx.Err() == nil; n++ {
 		c.once(ctx, j, m, n)
 	}
-	return store.Close()
+	return done()
 }
 
-// once takes the lock once, and writes down what it sees.
+// manager opens the store. done closes it. There is none for [Peer].
+func (c *childConfig) manager(ctx context.Context) (m *locks.Manager, done func() error, err error) {
+	if c.Peer {
+		return nil, func() error { return nil }, nil
+	}
+	store, err := locks.Open(ctx, c.URL)
+	for err != nil && ctx.Err() == nil { // the server may be down just now
+		_ = async.Sleep(ctx, 50*time.Millisecond)
+		store, err = locks.Open(ctx, c.URL)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err = locks.New(store, locks.Tenant(c.Tenant), locks.Lease(c.Lease), locks.Owner(c.Client))
+	return m, store.Close, err
+}
+
+// once takes the lock once, and writes down what it sees. m is nil for [Peer], which has no tokens: a
+// later grant has a greater time.
 func (c *childConfig) once(ctx context.Context, j *Journal, m *locks.Manager, n int) {
-	var token int64
-	slot := 0
+	e := Event{Key: c.Key}
+	write := func(kind string) {
+		e.Kind = kind
+		j.Write(e)
+	}
 	body := func(ctx context.Context) error {
 		hold := locks.From(ctx)
-		token, slot = hold.Token(), hold.Slot()
-		j.Write(Event{Kind: Granted, Key: c.Key, Token: token, Slot: slot})
-		c.act(ctx, j, hold, token, slot)
-		j.Write(Event{Kind: Left, Key: c.Key, Token: token, Slot: slot})
+		if e.Token = int64(Now()); hold != nil {
+			e.Token, e.Slot = hold.Token(), hold.Slot()
+		}
+		write(Granted)
+		c.act(ctx, j, hold, e)
+		write(Left)
 		if c.Panics && n%3 == 2 {
 			panic("as asked")
 		}
 		return nil
 	}
 	err := guarded(func() error {
-		if c.Size > 0 {
+		switch {
+		case c.Peer:
+			return Peer(ctx, c.URL, c.Key, c.Lease, func(ctx context.Context) { _ = body(ctx) })
+		case c.Size > 0:
 			return m.WithPermit(ctx, c.Key, c.Size, body)
 		}
 		return m.With(ctx, c.Key, body)
 	})
-	e := Event{Kind: Returned, Key: c.Key, Token: token, Slot: slot}
-	if err != nil {
+	switch {
+	case err != nil:
 		e.Text = err.Error()
+	case c.Peer:
+		e.Text = "this library does not say"
 	}
-	j.Write(e)
-	if err != nil {
+	write(Returned)
+	if err != nil || c.Peer {
 		_ = async.Sleep(ctx, 20*time.Millisecond)
 	}
-}
-
-// peer does the same with another library. It has no tokens: a later grant has a greater
-// time.
-func (c *childConfig) peer(ctx context.Context, j *Journal) error {
-	j.Write(Event{Kind: Ready})
-	for ctx.Err() == nil {
-		var token int64
-		err := Peer(ctx, c.URL, c.Key, c.Lease, func(ctx context.Context) {
-			token = int64(Now())
-			j.Write(Event{Kind: Granted, Key: c.Key, Token: token})
-			c.act(ctx, j, nil, token, 0)
-			j.Write(Event{Kind: Left, Key: c.Key, Token: token})
-		})
-		e := Event{Kind: Returned, Key: c.Key, Token: token, Text: "this library does not say"}
-		if err != nil {
-			e.Text = err.Error()
-		}
-		j.Write(e)
-		_ = async.Sleep(ctx, 20*time.Millisecond)
-	}
-	return nil
 }
 
 // guarded makes a panic of the body an error.
@@ -163,19 +156,21 @@ const pace, still = 5 * time.Millisecond, 40 * time.Millisecond
 // act writes down, as long as the body lasts, that it believes to have the lock. A deaf
 // body goes on when its ctx is done, and only its looks at Err are of interest. hold is nil
 // for another library.
-func (c *childConfig) act(ctx context.Context, j *Journal, hold *locks.Hold, token int64, slot int) {
+func (c *childConfig) act(ctx context.Context, j *Journal, hold *locks.Hold, e Event) {
 	begin, before := Now(), Now()
 	for {
-		at := Now()
+		e.At = Now()
 		lives := ctx.Err() == nil
 		if hold != nil && hold.Err() == nil {
-			j.Write(Event{At: at, Kind: Acts, Key: c.Key, Token: token, Slot: slot})
+			e.Kind = Acts
+			j.Write(e)
 		}
-		if lives && at-before < still {
-			j.Write(Event{At: at, Kind: Lives, Key: c.Key, Token: token, Slot: slot})
+		if lives && e.At-before < still {
+			e.Kind = Lives
+			j.Write(e)
 		}
-		before = at
-		if at-begin > c.Hold || !lives && !c.Deaf {
+		before = e.At
+		if e.At-begin > c.Hold || !lives && !c.Deaf {
 			return
 		}
 		time.Sleep(pace)

@@ -4,16 +4,11 @@
 package lockstest
 
 import (
-	"crypto/rand"
-	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/locks"
 )
@@ -81,95 +76,6 @@ func NewFixture(t testing.TB, open func(t testing.TB) locks.Store) *Fixture {
 	return f
 }
 
-// ID returns 128 random bits in hex.
-func ID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
-}
-
-func (f *Fixture) name(key string) locks.Name { return locks.Name{Tenant: f.Tenant, Key: key} }
-
-// long is a lease that does not end while a test goes on, however busy the machine.
-func (f *Fixture) long() time.Duration { return 200 * f.Lease }
-
-// mutex is a request for a mutex that waits.
-func (f *Fixture) mutex(change ...func(*locks.Request)) locks.Request {
-	id := ID()
-	q := locks.Request{ID: id, Version: "v-" + id, Owner: "owner", Kind: locks.Mutex, Lease: f.long(), Wait: true}
-	for _, c := range change {
-		c(&q)
-	}
-	return q
-}
-
-// permit is a request for one of size permits.
-func (f *Fixture) permit(size int, change ...func(*locks.Request)) locks.Request {
-	q := f.mutex(change...)
-	q.Kind, q.Size, q.Permits = locks.Semaphore, size, max(q.Permits, 1)
-	return q
-}
-
-func (f *Fixture) reader(change ...func(*locks.Request)) locks.Request {
-	q := f.writer(change...)
-	q.Shared = true
-	return q
-}
-
-func (f *Fixture) writer(change ...func(*locks.Request)) locks.Request {
-	q := f.mutex(change...)
-	q.Kind = locks.ReadWrite
-	return q
-}
-
-func short(f *Fixture) func(*locks.Request) {
-	return func(q *locks.Request) { q.Lease = f.Lease }
-}
-
-func noWait(q *locks.Request) { q.Wait = false }
-
-// try takes one step with requests.
-func (f *Fixture) try(s locks.Store, key string, requests ...locks.Request) locks.Turn {
-	f.t.Helper()
-	turn, err := s.Acquire(f.t.Context(), f.name(key), requests)
-	require.NoError(f.t, err)
-	require.Len(f.t, turn.Answers, len(requests))
-	if slices.ContainsFunc(turn.Answers, func(a locks.Answer) bool { return !a.Granted }) {
-		f.waits.CompareAndSwap(0, time.Now().UnixNano())
-	}
-	return turn
-}
-
-// granted takes one step and expects a grant.
-func (f *Fixture) granted(s locks.Store, key string, q locks.Request) locks.Grant {
-	f.t.Helper()
-	turn := f.try(s, key, q)
-	a := turn.Answers[0]
-	require.NoError(f.t, a.Err)
-	f.counts(a.Granted)
-	require.True(f.t, a.Granted, "not granted, place %d", a.Place)
-	require.Equal(f.t, q.ID, a.Grant.ID)
-	return a.Grant
-}
-
-// refused takes one step and expects that it is not granted.
-func (f *Fixture) refused(s locks.Store, key string, q locks.Request) locks.Answer {
-	f.t.Helper()
-	a := f.try(s, key, q).Answers[0]
-	require.NoError(f.t, a.Err)
-	f.counts(!a.Granted)
-	require.False(f.t, a.Granted)
-	return a
-}
-
-// waitsAt takes one step and expects that so many wait before it.
-func (f *Fixture) waitsAt(place int, s locks.Store, key string, q locks.Request) {
-	f.t.Helper()
-	got := f.refused(s, key, q).Place
-	f.counts(got == place)
-	require.Equal(f.t, place, got)
-}
-
 // counts is told of each thing that a test looks at. If it is not as it should be, and the
 // machine was so busy that requests which wait may have been forgotten meanwhile, the test is
 // begun anew.
@@ -213,62 +119,3 @@ func attempt(t *testing.T, f *Fixture, run func(t *testing.T, f *Fixture)) (agai
 	run(t, f)
 	return false
 }
-
-// fails takes one step and expects that the request is refused with an error.
-func (f *Fixture) fails(s locks.Store, key string, q locks.Request, want error) {
-	f.t.Helper()
-	require.ErrorIs(f.t, f.try(s, key, q).Answers[0].Err, want)
-}
-
-func (f *Fixture) release(s locks.Store, key string, q locks.Request) {
-	f.t.Helper()
-	ok, err := s.Release(f.t.Context(), f.name(key), locks.Ref{ID: q.ID}, nil)
-	require.NoError(f.t, err)
-	f.counts(ok)
-	require.True(f.t, ok)
-}
-
-func (f *Fixture) renew(s locks.Store, r ...locks.Renewal) []locks.RenewResult {
-	f.t.Helper()
-	results, err := s.Renew(f.t.Context(), r)
-	require.NoError(f.t, err)
-	require.Len(f.t, results, len(r))
-	return results
-}
-
-func (f *Fixture) get(key string) locks.Record {
-	f.t.Helper()
-	record, err := f.Other.Get(f.t.Context(), f.name(key))
-	f.counts(err == nil)
-	require.NoError(f.t, err)
-	return record
-}
-
-// waiters looks how many requests wait.
-func (f *Fixture) waiters(key string, want int) {
-	f.t.Helper()
-	got := f.get(key).Waiters
-	f.counts(got == want)
-	require.Equal(f.t, want, got)
-}
-
-// keep repeats a step until the request is granted, as a process that waits does. It
-// says how it went on if it is not granted in a long time.
-func (f *Fixture) keep(s locks.Store, key string, q locks.Request) locks.Grant {
-	f.t.Helper()
-	end := time.Now().Add(max(time.Minute, 20*f.Lease))
-	for {
-		turn := f.try(s, key, q)
-		a := turn.Answers[0]
-		require.NoError(f.t, a.Err)
-		if a.Granted {
-			return a.Grant
-		}
-		if time.Now().After(end) {
-			require.FailNow(f.t, "never granted", fmt.Sprintf("place %d, next %v, now %v", a.Place, turn.Next, turn.Now))
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
-func ptr[T any](v T) *T { return &v }

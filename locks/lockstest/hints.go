@@ -16,7 +16,6 @@ func testHintsOfBarging(t *testing.T, f *Fixture) {
 	if traits := f.Store.Traits(); !traits.Hints || traits.Simple {
 		return
 	}
-	many := func(n int) func(*locks.Request) { return func(q *locks.Request) { q.Permits = n } }
 	for round := range 20 { // a request may be forgotten before its hint comes, on a busy machine
 		key := fmt.Sprint("s", round)
 		hints, stop := f.Other.Listen(f.name(key))

@@ -16,7 +16,7 @@ func kinds() []Test {
 			qs := []locks.Request{f.permit(3), f.permit(3), f.permit(3)}
 			slots := map[int]bool{}
 			for i, q := range qs {
-				slots[f.granted([]locks.Store{f.Store, f.Other}[i%2], "s", q).Slot] = true
+				slots[f.granted(f.handle(i), "s", q).Slot] = true
 			}
 			require.Equal(t, map[int]bool{0: true, 1: true, 2: true}, slots)
 			d := f.permit(3)
@@ -36,7 +36,6 @@ func kinds() []Test {
 			if f.Store.Traits().Simple {
 				return
 			}
-			many := func(n int) func(*locks.Request) { return func(q *locks.Request) { q.Permits = n } }
 			a, b, c := f.permit(3, many(2)), f.permit(3, many(2)), f.permit(3)
 			f.granted(f.Store, "s", a)
 			f.refused(f.Store, "s", b)
@@ -81,9 +80,7 @@ func kinds() []Test {
 			a := f.permit(3)
 			a.Resize, a.Strict = true, true
 			first := f.granted(f.Store, "s", a)
-			small := locks.Record{Name: f.name("s"), Kind: locks.Semaphore, Size: 2, Lease: f.Lease, Version: ID(), CreatedBy: "maker"}
-			_, err := f.Other.Create(t.Context(), small)
-			require.NoError(t, err)
+			f.create(f.Other, "s", locks.Record{Kind: locks.Semaphore, Size: 2})
 			require.Equal(t, first.Fence, f.granted(f.Store, "s", a).Fence)
 			require.Equal(t, 2, f.get("s").Size)
 			require.Equal(t, 1, f.get("s").Busy)
@@ -93,15 +90,11 @@ func kinds() []Test {
 			f.granted(f.Store, "s", a)
 			f.granted(f.Store, "s", b)
 			f.refused(f.Other, "s", c)
-			resize := func(size int) {
-				_, err := f.Other.Create(t.Context(), locks.Record{Name: f.name("s"), Kind: locks.Semaphore, Size: size, Lease: f.Lease, Fair: true})
-				require.NoError(t, err)
-			}
-			resize(1)
+			f.create(f.Other, "s", locks.Record{Kind: locks.Semaphore, Size: 1, Fair: true})
 			f.refused(f.Other, "s", c)
 			f.release(f.Store, "s", a)
 			f.refused(f.Other, "s", c)
-			resize(5)
+			f.create(f.Other, "s", locks.Record{Kind: locks.Semaphore, Size: 5, Fair: true})
 			f.granted(f.Other, "s", c)
 			f.refused(f.Other, "s", d) // two are held, and it named two
 			f.release(f.Store, "s", b)
@@ -113,8 +106,7 @@ func kinds() []Test {
 			for _, q := range qs {
 				f.granted(f.Store, "s", q)
 			}
-			record, err := f.Other.Create(t.Context(), locks.Record{Name: f.name("s"), Kind: locks.Semaphore, Size: 1, Lease: f.Lease, Fair: true})
-			require.NoError(t, err)
+			record := f.create(f.Other, "s", locks.Record{Kind: locks.Semaphore, Size: 1, Fair: true})
 			require.Equal(t, 1, record.Size)
 			require.Equal(t, 3, record.Busy)
 			d := f.permit(1)
@@ -154,8 +146,7 @@ func kinds() []Test {
 			delay := 4 * f.Lease
 			with := func(q *locks.Request) { q.LockDelay = delay }
 			a, b, c := f.mutex(with), f.mutex(short(f), with), f.mutex()
-			f.granted(f.Store, "k", a)
-			f.release(f.Store, "k", a)
+			f.use(f.Store, "k", a)
 			lost := f.granted(f.Store, "k", b)
 			next := f.keep(f.Other, "k", c)
 			require.False(t, next.Acquired.Before(lost.Expires.Add(delay-time.Millisecond)), "granted %v after the expiry", next.Acquired.Sub(lost.Expires))
@@ -191,24 +182,16 @@ func kinds() []Test {
 			a, b := f.mutex(short(f)), f.mutex()
 			long := f.mutex()
 			f.granted(f.Store, "k", long)
-			n, err := f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{}, false)
-			require.NoError(t, err)
-			require.Equal(t, 1, n)
-			require.Equal(t, locks.Revoked, f.renew(f.Store, locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: long.ID}, Lease: f.long()})[0].Verdict)
+			require.Equal(t, 1, f.revoke("k", locks.Ref{}, false))
+			require.Equal(t, locks.Revoked, f.verdict(f.Store, "k", long))
 			f.release(f.Store, "k", long)
 			first := f.granted(f.Store, "k", a)
-			_, err = f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{}, false)
-			require.NoError(t, err)
-			verdict := f.renew(f.Store, locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: a.ID}, Lease: f.long()})[0].Verdict
-			require.NotEqual(t, locks.Extended, verdict) // if it has not ended by now, it was revoked
+			f.revoke("k", locks.Ref{}, false)
+			require.NotEqual(t, locks.Extended, f.verdict(f.Store, "k", a)) // if it has not ended by now, it was revoked
 			second := f.keep(f.Other, "k", b)
 			require.False(t, second.Acquired.Before(first.Expires))
-			n, err = f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{Version: "other"}, false)
-			require.NoError(t, err)
-			require.Zero(t, n)
-			n, err = f.Other.Revoke(t.Context(), f.name("nobody's"), locks.Ref{}, false)
-			require.NoError(t, err)
-			require.Zero(t, n)
+			require.Zero(t, f.revoke("k", locks.Ref{Version: "other"}, false))
+			require.Zero(t, f.revoke("nobody's", locks.Ref{}, false))
 		}},
 		{"a lease that is revoked by force is over at once, and its token stays behind", testForce},
 		{"a lock that is shut is opened by force", func(t *testing.T, f *Fixture) {
@@ -218,8 +201,7 @@ func kinds() []Test {
 				time.Sleep(f.Lease / 20)
 			}
 			f.refused(f.Other, "k", b)
-			_, err := f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{}, true)
-			require.NoError(t, err)
+			f.revoke("k", locks.Ref{}, true)
 			f.granted(f.Other, "k", b)
 		}},
 		{"force opens a lock also to those who come after dead ones that wait", func(t *testing.T, f *Fixture) {
@@ -227,8 +209,7 @@ func kinds() []Test {
 			first := f.granted(f.Store, "k", f.mutex())
 			f.refused(f.Store, "k", f.mutex()) // and dies, where the store cannot know it
 			f.refused(f.Store, "k", lives)
-			_, err := f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{}, true)
-			require.NoError(t, err)
+			f.revoke("k", locks.Ref{}, true)
 			next := f.mutex()
 			require.Greater(t, f.granted(f.Other, "k", next).Fence, first.Fence)
 			require.Zero(t, f.refused(f.Store, "k", lives).Place)
@@ -239,8 +220,7 @@ func kinds() []Test {
 			a, b := f.mutex(), f.mutex()
 			f.granted(f.Store, "k", a)
 			f.refused(f.Store, "k", b)
-			_, err := f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{Version: a.Version}, false)
-			require.NoError(t, err)
+			f.revoke("k", locks.Ref{Version: a.Version}, false)
 			require.True(t, f.get("k").Holders[0].Revoked)
 			f.refused(f.Store, "k", b)
 			f.release(f.Store, "k", a)
@@ -250,28 +230,19 @@ func kinds() []Test {
 }
 
 func testForce(t *testing.T, f *Fixture) {
-	force := func(key string, ref locks.Ref) {
-		t.Helper()
-		n, err := f.Other.Revoke(t.Context(), f.name(key), ref, true)
-		require.NoError(t, err)
-		require.Equal(t, 1, n)
-	}
 	a, b := f.mutex(), f.mutex()
 	first := f.granted(f.Store, "k", a)
 	f.refused(f.Other, "k", b)
-	_, err := f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{}, false) // one that was revoked before, too
-	require.NoError(t, err)
-	force("k", locks.Ref{})
-	require.Equal(t, locks.NotYours, f.renew(f.Store, locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: a.ID}, Lease: f.Lease})[0].Verdict)
+	f.revoke("k", locks.Ref{}, false) // one that was revoked before, too
+	require.Equal(t, 1, f.revoke("k", locks.Ref{}, true))
+	require.Equal(t, locks.NotYours, f.verdict(f.Store, "k", a))
 	require.Greater(t, f.granted(f.Other, "k", b).Fence, first.Fence)
-	ok, err := f.Store.Release(t.Context(), f.name("k"), locks.Ref{ID: a.ID}, nil)
-	require.NoError(t, err)
-	require.False(t, ok)
+	require.False(t, f.releases(f.Store, "k", locks.Ref{ID: a.ID}, nil))
 
 	c, d := f.permit(2), f.permit(2)
 	f.granted(f.Store, "s", c)
 	kept := f.granted(f.Store, "s", d)
-	force("s", locks.Ref{Version: c.Version})
+	require.Equal(t, 1, f.revoke("s", locks.Ref{Version: c.Version}, true))
 	f.granted(f.Other, "s", f.permit(2))
 	require.Equal(t, kept.Fence, f.granted(f.Store, "s", d).Fence, "the other has what it had")
 }

@@ -100,7 +100,7 @@ func testLinearizable(t *testing.T, f *Fixture) {
 	}
 	var wg sync.WaitGroup
 	for w := range workers {
-		s := []locks.Store{f.Store, f.Other}[w%2]
+		s := f.handle(w)
 		random := rand.New(rand.NewPCG(uint64(w), 7))
 		wg.Go(func() {
 			for range rounds {

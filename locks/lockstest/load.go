@@ -1,10 +1,10 @@
 package lockstest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
-	"os"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -23,17 +23,6 @@ type LoadConfig struct {
 	Waiters int           // that want one lock; 0: 1,000
 }
 
-// long says for how long the locks of [Load] are held: long enough for
-// a renewal of each, or LOCKS_LOAD.
-func long(t testing.TB, lease time.Duration) time.Duration {
-	if text := os.Getenv("LOCKS_LOAD"); text != "" {
-		d, err := time.ParseDuration(text)
-		require.NoError(t, err)
-		return d
-	}
-	return lease * 2 / 5
-}
-
 // Load has one process hold many locks at a time, and a great many wait for one. No lock
 // is lost, and everybody who waits gets the lock once, alone, under a token of its own.
 func Load(t *testing.T, open func(t testing.TB) locks.Store, c LoadConfig) {
@@ -43,25 +32,19 @@ func Load(t *testing.T, open func(t testing.TB) locks.Store, c LoadConfig) {
 		return m
 	}
 	t.Run("many locks are held and none is lost", func(t *testing.T) {
-		lease := c.Lease
-		if lease == 0 {
-			lease = 15 * time.Second
+		lease := cmp.Or(c.Lease, 15*time.Second)
+		held := 10_000
+		if raceDetector {
+			held = 1000
 		}
-		holdMany(t, manager(t, lease), lease, orElse(c.Held, manyHeld))
+		holdMany(t, manager(t, lease), lease, cmp.Or(c.Held, held))
 	})
 	t.Run("a great many wait for one lock", func(t *testing.T) {
-		waitMany(t, manager(t, 15*time.Second), Fewer(orElse(c.Waiters, 1000)))
+		waitMany(t, manager(t, 15*time.Second), Fewer(cmp.Or(c.Waiters, 1000)))
 	})
 	t.Run("a semaphore gets other sizes under load", func(t *testing.T) {
 		resize(t, manager(t, 15*time.Second))
 	})
-}
-
-func orElse(n, otherwise int) int {
-	if n == 0 {
-		return otherwise
-	}
-	return n
 }
 
 // holdMany holds n locks, or as many as the store grants in a fifth of a lease: each of them is
@@ -79,7 +62,8 @@ func holdMany(t *testing.T, m *locks.Manager, lease time.Duration, n int) {
 	holds = slices.DeleteFunc(holds, func(h *locks.Hold) bool { return h == nil })
 	t.Logf("%d locks are held, wanted were %d", len(holds), n)
 	require.NotEmpty(t, holds)
-	for end := time.Now().Add(long(t, lease)); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	held := duration(t, "LOCKS_LOAD", lease*2/5) // long enough for a renewal of each
+	for end := time.Now().Add(held); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		for i, h := range holds {
 			require.NoError(t, h.Err(), "lock %d", i)
 		}

@@ -7,7 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -52,6 +52,7 @@ type process struct {
 	stdin io.WriteCloser
 	once  sync.Once
 	err   error
+	gone  bool // it was killed, and is not waited for
 }
 
 // A row is one fault.
@@ -119,7 +120,7 @@ func (r *rowRun) run(row row) {
 		r.start()
 	}
 	r.everybody(0, Granted)
-	for range rounds(r.t) {
+	for range number(r.t, "LOCKS_MATRIX", 1) { // so often each fault happens
 		row.fault(r)
 		r.everybody(Now(), Granted) // all is well again
 	}
@@ -127,22 +128,11 @@ func (r *rowRun) run(row row) {
 	r.check(row.early)
 }
 
-// rounds is how often each fault happens: once, or LOCKS_MATRIX times.
-func rounds(t testing.TB) int {
-	text := os.Getenv("LOCKS_MATRIX")
-	if text == "" {
-		return 1
-	}
-	n, err := strconv.Atoi(text)
-	require.NoError(t, err)
-	return n
-}
-
 func (r *rowRun) check(early bool) {
 	r.t.Helper()
 	events := r.events()
 	if early {
-		events = without(without(without(events, Acts), Lives), Returned)
+		events = without(events, Acts, Lives, Returned)
 	}
 	for i, fault := range Check(events) {
 		if i == 5 {
@@ -192,13 +182,8 @@ func (r *rowRun) addTwo() {
 	}
 }
 
-func without(events []Event, kind string) (left []Event) {
-	for _, e := range events {
-		if e.Kind != kind {
-			left = append(left, e)
-		}
-	}
-	return left
+func without(events []Event, kinds ...string) []Event {
+	return slices.DeleteFunc(slices.Clone(events), func(e Event) bool { return slices.Contains(kinds, e.Kind) })
 }
 
 // start starts one more process.
@@ -246,14 +231,9 @@ func (r *rowRun) end() {
 }
 
 // crash kills a process and takes it out of those that are waited for.
-func (r *rowRun) crash(p *process) {
+func (*rowRun) crash(p *process) {
 	p.kill()
-	for i, other := range r.children {
-		if other == p {
-			r.children[i] = &process{name: "gone", stdin: p.stdin}
-			r.children[i].once.Do(func() {})
-		}
-	}
+	p.gone = true
 }
 
 // events reads the history so far.
@@ -293,7 +273,7 @@ func (r *rowRun) everybody(since time.Duration, kind string) {
 	r.until("everybody "+kind, func(events []Event) bool {
 		counts := Count(events, kind, since)
 		for _, p := range r.children {
-			if p.name != "gone" && counts[p.name] == 0 {
+			if !p.gone && counts[p.name] == 0 {
 				return false
 			}
 		}
@@ -324,7 +304,7 @@ func (r *rowRun) waiter() *process {
 	for {
 		h := r.holder()
 		for _, c := range r.children {
-			if c != h && c.name != "gone" {
+			if c != h && !c.gone {
 				return c
 			}
 		}

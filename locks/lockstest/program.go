@@ -49,13 +49,22 @@ func Fewer(n int) int {
 
 // number reads one from the environment.
 func number(t testing.TB, variable string, otherwise uint64) uint64 {
+	return setting(t, variable, otherwise, func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) })
+}
+
+// duration reads one from the environment.
+func duration(t testing.TB, variable string, otherwise time.Duration) time.Duration {
+	return setting(t, variable, otherwise, time.ParseDuration)
+}
+
+func setting[T any](t testing.TB, variable string, otherwise T, parse func(text string) (T, error)) T {
 	text := os.Getenv(variable)
 	if text == "" {
 		return otherwise
 	}
-	n, err := strconv.ParseUint(text, 10, 64)
+	v, err := parse(text)
 	require.NoError(t, err, variable)
-	return n
+	return v
 }
 
 // A program is random steps on one lock.
@@ -167,18 +176,13 @@ type answered struct {
 	Place   int
 	Holder  string
 	Sort    string
-	Grant   granted
+	Grant   locks.Grant
 }
 
-type granted struct {
-	ID, Version, Owner string
-	Slot, Permits      int
-	Shared, Revoked    bool
-	Lease              time.Duration
-}
-
-func stable(g locks.Grant) granted {
-	return granted{g.ID, g.Version, g.Owner, g.Slot, g.Permits, g.Shared, g.Revoked, g.Lease}
+// stable is a grant without what depends on the time.
+func stable(g locks.Grant) locks.Grant {
+	g.Fence, g.Acquired, g.Expires = 0, time.Time{}, time.Time{}
+	return g
 }
 
 // sort says which sort of error it is.
@@ -310,7 +314,7 @@ func describe(r locks.Record) string {
 	if r.Data != nil {
 		data = *r.Data
 	}
-	var holders []granted
+	var holders []locks.Grant
 	for _, g := range r.Holders {
 		holders = append(holders, stable(g))
 	}

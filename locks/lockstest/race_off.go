@@ -3,6 +3,3 @@
 package lockstest
 
 const raceDetector = false
-
-// manyHeld is how many locks Load holds.
-const manyHeld = 10_000

@@ -19,10 +19,8 @@ func records() []Test {
 			q := f.mutex()
 			q.OnlyIfExists = true
 			f.fails(f.Store, "k", q, locks.ErrNotFound)
-			_, err := f.Other.Get(t.Context(), f.name("k"))
-			require.ErrorIs(t, err, locks.ErrNotFound)
-			_, err = f.Other.Create(t.Context(), locks.Record{Name: f.name("k"), Kind: locks.Mutex, Lease: f.Lease, Version: "one", CreatedBy: "maker"})
-			require.NoError(t, err)
+			f.missing("k")
+			f.create(f.Other, "k", locks.Record{})
 			f.granted(f.Store, "k", q)
 		}},
 		{"a record is made, found, changed and deleted", func(t *testing.T, f *Fixture) {
@@ -30,8 +28,7 @@ func records() []Test {
 				Name: f.name("s"), Kind: locks.Semaphore, Size: 7, Lease: 9 * f.Lease, Fair: true, Data: ptr("d\x00ä"),
 				DeleteOnRelease: true, Version: "one", CreatedBy: "maker",
 			}
-			made, err := f.Store.Create(t.Context(), want)
-			require.NoError(t, err)
+			made := f.create(f.Store, "s", want)
 			got := f.get("s")
 			require.False(t, got.CreatedAt.IsZero())
 			require.WithinDuration(t, got.CreatedAt, made.CreatedAt, 0)
@@ -41,8 +38,7 @@ func records() []Test {
 				require.Equal(t, want, r)
 			}
 			want.Size, want.Data, want.Lease, want.Version = 5, nil, 8*f.Lease, "two"
-			again, err := f.Other.Create(t.Context(), want)
-			require.NoError(t, err)
+			again := f.create(f.Other, "s", want)
 			require.Equal(t, 5, again.Size)
 			require.Equal(t, "d\x00ä", *again.Data, "no data: as it was")
 			require.Equal(t, "one", again.Version)
@@ -65,23 +61,14 @@ func records() []Test {
 			require.NoError(t, f.Store.Delete(t.Context(), f.name("k"), ""))
 		}},
 		{"fences go on over a delete", func(t *testing.T, f *Fixture) {
-			a := f.mutex()
-			first := f.granted(f.Store, "k", a)
-			f.release(f.Store, "k", a)
+			first := f.use(f.Store, "k", f.mutex())
 			require.NoError(t, f.Store.Delete(t.Context(), f.name("k"), ""))
 			require.Greater(t, f.granted(f.Store, "k", f.mutex()).Fence, first.Fence)
 		}},
 		{"nothing but the fence goes on over a delete", func(t *testing.T, f *Fixture) {
-			old := locks.Record{
-				Name: f.name("k"), Kind: locks.Mutex, Lease: f.Lease, Data: ptr("old"), DeleteOnRelease: true, LockDelay: time.Hour,
-				Version: ID(), CreatedBy: "maker",
-			}
-			_, err := f.Store.Create(t.Context(), old)
-			require.NoError(t, err)
+			f.create(f.Store, "k", locks.Record{Data: ptr("old"), DeleteOnRelease: true, LockDelay: time.Hour})
 			require.NoError(t, f.Store.Delete(t.Context(), f.name("k"), ""))
-			a := f.mutex()
-			f.granted(f.Other, "k", a)
-			f.release(f.Other, "k", a)
+			f.use(f.Other, "k", f.mutex())
 			now := f.get("k")
 			require.Nil(t, now.Data)
 			require.False(t, now.DeleteOnRelease)
@@ -95,10 +82,8 @@ func records() []Test {
 			f.refused(f.Other, "k", b)
 			f.release(f.Store, "k", a)
 			f.waiters("k", 1)
-			f.granted(f.Other, "k", b)
-			f.release(f.Other, "k", b)
-			_, err := f.Other.Get(t.Context(), f.name("k"))
-			require.ErrorIs(t, err, locks.ErrNotFound)
+			f.use(f.Other, "k", b)
+			f.missing("k")
 		}},
 		{"data comes with a grant, a renewal or a release", func(t *testing.T, f *Fixture) {
 			a, b := f.mutex(), f.mutex(noWait)
@@ -106,14 +91,13 @@ func records() []Test {
 			f.granted(f.Store, "k", a)
 			f.refused(f.Other, "k", b)
 			require.Equal(t, "first", *f.get("k").Data)
-			r := locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: a.ID}, Lease: f.Lease}
+			r := f.renewal("k", a)
 			f.renew(f.Store, r)
 			require.Equal(t, "first", *f.get("k").Data)
 			r.Data = ptr("")
 			f.renew(f.Store, r)
 			require.Empty(t, *f.get("k").Data)
-			_, err := f.Store.Release(t.Context(), f.name("k"), locks.Ref{ID: a.ID}, ptr("last"))
-			require.NoError(t, err)
+			f.releases(f.Store, "k", locks.Ref{ID: a.ID}, ptr("last"))
 			require.Equal(t, "last", *f.get("k").Data)
 		}},
 		{"a list has the records of its tenant in the order of their keys, page by page", func(t *testing.T, f *Fixture) {
@@ -182,13 +166,7 @@ func testNames(t *testing.T, f *Fixture) {
 		listed[name.Tenant] = append(listed[name.Tenant], name.Key)
 	}
 	for tenant, keys := range listed {
-		page, err := f.Other.List(t.Context(), tenant, "", 100)
-		require.NoError(t, err)
-		var got []string
-		for _, r := range page {
-			got = append(got, r.Key)
-		}
 		slices.Sort(keys)
-		require.Equal(t, keys, got, "of tenant %q", tenant)
+		require.Equal(t, keys, f.list(tenant), "of tenant %q", tenant)
 	}
 }

@@ -2,11 +2,8 @@ package lockstest
 
 import (
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 )
 
 // Soak has the faults of [Matrix] happen one after the other, in an order of chance, to
@@ -14,12 +11,10 @@ import (
 // the test is skipped. LOCKS_SEED repeats an order. Some of the time passes with a process
 // killed and another started, so the history is that of many.
 func Soak(t *testing.T, target Target) {
-	text := os.Getenv("LOCKS_SOAK")
-	if text == "" {
+	d := duration(t, "LOCKS_SOAK", 0)
+	if d == 0 {
 		t.Skip("LOCKS_SOAK says for how long, such as 10m")
 	}
-	d, err := time.ParseDuration(text)
-	require.NoError(t, err)
 	seed := number(t, "LOCKS_SEED", uint64(time.Now().UnixNano()))
 	t.Logf("LOCKS_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

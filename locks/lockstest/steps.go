@@ -86,9 +86,7 @@ func steps() []Test {
 			f.refused(f.Other, "k", b)
 			f.refused(f.Store, "k", c)
 			f.release(f.Other, "k", b)
-			ok, err := f.Other.Release(t.Context(), f.name("k"), locks.Ref{ID: b.ID}, nil)
-			require.NoError(t, err)
-			require.False(t, ok, "a second time there is nothing")
+			require.False(t, f.releases(f.Other, "k", locks.Ref{ID: b.ID}, nil), "a second time there is nothing")
 			f.release(f.Store, "k", a)
 			f.granted(f.Store, "k", c)
 		}},
@@ -116,10 +114,8 @@ func steps() []Test {
 			require.Greater(t, second.Fence, first.Fence)
 			require.False(t, second.Acquired.Before(first.Expires), "never before the lease is over")
 
-			require.Equal(t, locks.NotYours, f.renew(f.Store, locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: a.ID}, Lease: f.Lease})[0].Verdict)
-			ok, err := f.Store.Release(t.Context(), f.name("k"), locks.Ref{ID: a.ID}, ptr("stale"))
-			require.NoError(t, err)
-			require.False(t, ok)
+			require.Equal(t, locks.NotYours, f.verdict(f.Store, "k", a))
+			require.False(t, f.releases(f.Store, "k", locks.Ref{ID: a.ID}, ptr("stale")))
 			record := f.get("k")
 			require.Len(t, record.Holders, 1)
 			require.Equal(t, b.Version, record.Holders[0].Version)
@@ -128,7 +124,8 @@ func steps() []Test {
 		{"renewing gives time from now, never less than there was", func(t *testing.T, f *Fixture) {
 			a := f.mutex()
 			first := f.granted(f.Store, "k", a)
-			r := locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: a.ID}, Lease: 2 * f.long()}
+			r := f.renewal("k", a)
+			r.Lease = 2 * f.long()
 			long := f.renew(f.Store, r)[0]
 			require.Equal(t, locks.Extended, long.Verdict)
 			require.True(t, long.Grant.Expires.After(first.Expires))
@@ -144,7 +141,7 @@ func steps() []Test {
 				if i < 20 {
 					f.granted(f.Store, key, a)
 				} // the others hold nothing
-				all = append(all, locks.Renewal{Name: f.name(key), Ref: locks.Ref{ID: a.ID}, Lease: f.long()})
+				all = append(all, f.renewal(key, a))
 			}
 			for i, r := range f.renew(f.Store, all...) {
 				if i < 20 {
@@ -176,12 +173,8 @@ func steps() []Test {
 			require.Equal(t, "second", f.get("k").Version)
 			r.Ref.Version, r.NewVersion = "second", "third"
 			require.Equal(t, locks.Extended, f.renew(f.Other, r)[0].Verdict)
-			ok, err := f.Other.Release(t.Context(), f.name("k"), locks.Ref{Version: a.Version}, nil)
-			require.NoError(t, err)
-			require.False(t, ok, "the first version is two renewals old")
-			ok, err = f.Other.Release(t.Context(), f.name("k"), locks.Ref{Version: "third"}, nil)
-			require.NoError(t, err)
-			require.True(t, ok)
+			require.False(t, f.releases(f.Other, "k", locks.Ref{Version: a.Version}, nil), "the first version is two renewals old")
+			require.True(t, f.releases(f.Other, "k", locks.Ref{Version: "third"}, nil))
 		}},
 		{"racing creators of a semaphore never grant one too many", testRacingCreators},
 		{"histories of random programs are linearizable", testLinearizable},
@@ -211,7 +204,7 @@ func testRacingCreators(t *testing.T, f *Fixture) {
 		var mu sync.Mutex
 		granted := map[int]bool{}
 		for w := range workers {
-			s := []locks.Store{f.Store, f.Other}[w%2]
+			s := f.handle(w)
 			wg.Go(func() {
 				turn, err := s.Acquire(t.Context(), f.name(key), []locks.Request{f.permit(size, noWait)})
 				if err != nil { // a store may say that it is busy

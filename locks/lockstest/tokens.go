@@ -3,7 +3,6 @@ package lockstest
 import (
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -83,69 +82,39 @@ func (f *Fixture) goes(key string) {
 }
 
 func testStays(t *testing.T, f *Fixture) {
-	var kept []string
-	use := func(key string, q locks.Request) {
-		f.granted(f.Store, key, q)
-		f.release(f.Store, key, q)
-		kept = append(kept, key)
-	}
-	use("default", f.mutex())
-	use("long", f.mutex(func(q *locks.Request) { q.Retention = 24 * time.Hour }))
-	use("data", f.mutex(soon, func(q *locks.Request) { q.Data = ptr("") }))
-	for _, r := range []locks.Record{{Name: f.name("made"), Kind: locks.Mutex}, {Name: f.name("sized"), Kind: locks.Semaphore, Size: 2}} {
-		q := f.mutex(soon)
-		if q.Kind = r.Kind; q.Kind == locks.Semaphore {
-			q.Size = 1
-			f.granted(f.Store, "sized", q)
-			f.release(f.Store, "sized", q)
-		}
-		r.Lease, r.Version, r.CreatedBy = f.Lease, "one", "maker"
-		_, err := f.Store.Create(t.Context(), r)
-		require.NoError(t, err)
-		q.ID, q.Size = ID(), r.Size
-		use(r.Key, q)
-	}
-	gone := f.mutex(soon)
-	f.granted(f.Store, "gone", gone)
-	f.release(f.Store, "gone", gone)
+	f.use(f.Store, "default", f.mutex())
+	f.use(f.Store, "long", f.mutex(func(q *locks.Request) { q.Retention = 24 * time.Hour }))
+	f.use(f.Store, "data", f.mutex(soon, func(q *locks.Request) { q.Data = ptr("") }))
+	f.create(f.Store, "made", locks.Record{})
+	f.use(f.Store, "made", f.mutex(soon))
+	f.use(f.Store, "sized", f.permit(1, soon))
+	f.create(f.Store, "sized", locks.Record{Kind: locks.Semaphore, Size: 2})
+	f.use(f.Store, "sized", f.permit(2, soon))
+	f.use(f.Store, "gone", f.mutex(soon))
 	f.goes("gone")
-	var got []string
-	page, err := f.Other.List(t.Context(), f.Tenant, "", 100)
-	require.NoError(t, err)
-	for _, r := range page {
-		got = append(got, r.Key)
-	}
-	require.ElementsMatch(t, kept, got)
+	require.ElementsMatch(t, []string{"default", "long", "data", "made", "sized"}, f.list(f.Tenant))
 }
 
 // brief has a record go with the last that uses it.
 func brief(q *locks.Request) { q.Brief, q.Retention = true, time.Microsecond }
 
 func testBrief(t *testing.T, f *Fixture) {
-	gone := func() {
-		t.Helper()
-		_, err := f.Other.Get(t.Context(), f.name("k"))
-		require.ErrorIs(t, err, locks.ErrNotFound)
-	}
-	a, b, c := f.mutex(brief), f.mutex(brief), f.mutex()
-	f.granted(f.Store, "k", a)
-	f.release(f.Store, "k", a)
-	gone()
+	b, c := f.mutex(brief), f.mutex()
+	f.use(f.Store, "k", f.mutex(brief))
+	f.missing("k")
 	f.granted(f.Store, "k", b)
 	f.refused(f.Other, "k", c)
 	f.release(f.Store, "k", b)
 	f.release(f.Other, "k", c)
-	gone()
+	f.missing("k")
 	f.granted(f.Store, "k", f.mutex(brief, short(f)))
 	f.goes("k") // when the lease of the dead has ended
 }
 
 func testBriefKept(t *testing.T, f *Fixture) {
-	_, err := f.Store.Create(t.Context(), locks.Record{Name: f.name("s"), Kind: locks.Semaphore, Size: 3, Lease: f.Lease, Version: ID(), CreatedBy: "maker"})
-	require.NoError(t, err)
-	a, b, c := f.permit(5, brief), f.permit(2, brief), f.permit(4, brief, func(q *locks.Request) { q.Resize = true })
-	f.granted(f.Store, "s", a)
-	f.release(f.Store, "s", a)
+	f.create(f.Store, "s", locks.Record{Kind: locks.Semaphore, Size: 3})
+	b, c := f.permit(2, brief), f.permit(4, brief, func(q *locks.Request) { q.Resize = true })
+	f.use(f.Store, "s", f.permit(5, brief))
 	require.Equal(t, 3, f.get("s").Size)
 	f.granted(f.Store, "made", b)
 	f.granted(f.Other, "made", c)
@@ -153,8 +122,7 @@ func testBriefKept(t *testing.T, f *Fixture) {
 	f.release(f.Other, "made", c)
 	require.Equal(t, 4, f.get("made").Size)
 	waits := f.mutex(func(q *locks.Request) { q.DeleteOnRelease = true })
-	_, err = f.Store.Create(t.Context(), locks.Record{Name: f.name("k"), Kind: locks.Mutex, Lease: f.Lease, Version: ID(), CreatedBy: "maker"})
-	require.NoError(t, err)
+	f.create(f.Store, "k", locks.Record{})
 	d := f.mutex()
 	f.granted(f.Store, "k", d)
 	f.refused(f.Store, "k", waits)
@@ -177,13 +145,9 @@ func testTidy(t *testing.T, f *Fixture) {
 			continue
 		}
 		made++
-		q := f.mutex(soon)
-		f.granted(f.Store, name.Key, q)
-		f.release(f.Store, name.Key, q)
+		f.use(f.Store, name.Key, f.mutex(soon))
 		time.Sleep(min(time.Duration(made), 50) * time.Millisecond)
-		page, err := f.Other.List(t.Context(), f.Tenant, "", rounds)
-		require.NoError(t, err)
-		there = len(page)
+		there = len(f.list(f.Tenant))
 		require.Less(t, made, rounds, "%d are there", there)
 	}
 }
@@ -193,8 +157,7 @@ func testTidy(t *testing.T, f *Fixture) {
 func testDeleteOrHeld(t *testing.T, f *Fixture) {
 	for i := range 20 {
 		name := f.name(fmt.Sprint("k", i))
-		_, err := f.Store.Create(t.Context(), locks.Record{Name: name, Kind: locks.Mutex, Lease: f.Lease, Version: ID(), CreatedBy: "maker"})
-		require.NoError(t, err)
+		f.create(f.Store, name.Key, locks.Record{})
 		q := f.mutex(noWait)
 		var turn locks.Turn
 		var taken, deleted error
@@ -240,17 +203,12 @@ func nothing(locks.Store, locks.Name) error { return nil }
 // there is time for in LOCKS_TOKENS.
 func testTokens(t *testing.T, f *Fixture, disturb func(s locks.Store, name locks.Name) error, change ...func(*locks.Request)) {
 	const workers = 4
-	grants, end := int64(Fewer(300)), time.Time{}
-	if text := os.Getenv("LOCKS_TOKENS"); text != "" {
-		d, err := time.ParseDuration(text)
-		require.NoError(t, err)
-		end = time.Now().Add(d)
-	}
+	begin, lasts := time.Now(), duration(t, "LOCKS_TOKENS", 0)
 	goesOn := func(granted int64) bool {
-		if !end.IsZero() {
-			return time.Now().Before(end)
+		if lasts > 0 {
+			return time.Since(begin) < lasts
 		}
-		return granted < grants
+		return granted < int64(Fewer(300))
 	}
 	name := f.name("tokens")
 	var last, granted, back, gone atomic.Int64
@@ -273,7 +231,7 @@ func testTokens(t *testing.T, f *Fixture, disturb func(s locks.Store, name locks
 	}
 	var wg sync.WaitGroup
 	for w := range workers + 2 {
-		s := []locks.Store{f.Store, f.Other}[w%2]
+		s := f.handle(w)
 		wg.Go(func() {
 			for goesOn(granted.Load()) && !t.Failed() {
 				err := work(s)

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +30,7 @@ var text = dialect.Statements(" FOR UPDATE")
 
 // backend is the Backend.
 type backend struct {
+	relational.Reads
 	db         *sql.DB
 	statements statements
 	client     string // this process, in entries
@@ -54,24 +54,13 @@ func (b *backend) prepare(ctx context.Context) error {
 	if b.maria {
 		take = "SET STATEMENT innodb_lock_wait_timeout = 1 FOR " + take
 	}
-	err := s.Prepare(ctx, b.db, text)
-	for _, one := range []struct {
-		stmt **sql.Stmt
-		text string
-	}{
-		{&s.clock, "SELECT " + now},
+	return s.Prepare(ctx, b.db, text, []relational.Statement{
+		{Stmt: &s.clock, Text: "SELECT " + now},
 		// IGNORE would lock the row that is there for reading, and two that do so block each other.
-		{&s.placeholder, text.Insert + " ON DUPLICATE KEY UPDATE kind = kind"},
-		{&s.take, take}, {&s.give, giveText}, {&s.lockKeys, lockKeysText}, {&s.extend, extendText},
-	} {
-		if err == nil {
-			err = s.Add(ctx, b.db, one.stmt, one.text)
-		}
-	}
-	if err != nil {
-		_ = s.Close()
-	}
-	return err
+		{Stmt: &s.placeholder, Text: text.Insert + " ON DUPLICATE KEY UPDATE kind = kind"},
+		{Stmt: &s.take, Text: take}, {Stmt: &s.give, Text: giveText},
+		{Stmt: &s.lockKeys, Text: lockKeysText}, {Stmt: &s.extend, Text: extendText},
+	}...)
 }
 
 // retry repeats what the server has given up for the sake of another transaction, or
@@ -116,13 +105,25 @@ func (b *backend) time(ctx context.Context, tx *sql.Tx) (t int64, err error) {
 }
 
 func (b *backend) Step(ctx context.Context, name locks.Name, create bool, step func(now int64, r *book.Resource)) error {
-	hint := false
-	err := b.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	load := func(ctx context.Context, tx *sql.Tx) (map[locks.Name]*relational.Loaded, error) {
 		row, err := b.lock(ctx, tx, name, create)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		l, err := b.statements.Load(ctx, tx, name, row)
+		return map[locks.Name]*relational.Loaded{name: l}, err
+	}
+	return b.steps(ctx, load, func(now int64, rs map[locks.Name]*book.Resource) { step(now, rs[name]) })
+}
+
+// steps takes a step on what load has locked in its transaction.
+func (b *backend) steps(
+	ctx context.Context, load func(ctx context.Context, tx *sql.Tx) (map[locks.Name]*relational.Loaded, error),
+	steps func(now int64, rs map[locks.Name]*book.Resource),
+) error {
+	var hints []locks.Name
+	err := b.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		loaded, err := load(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -130,13 +131,11 @@ func (b *backend) Step(ctx context.Context, name locks.Name, create bool, step f
 		if err != nil {
 			return err
 		}
-		step(now, l.Resource)
-		c := l.Change(now)
-		hint = slices.Contains(c.Wake, b.client)
-		return b.statements.Save(ctx, tx, name, c)
+		hints, err = b.statements.Steps(ctx, tx, now, b.client, loaded, steps)
+		return err
 	})
-	if err == nil && hint {
-		b.hub.Hint(name)
+	if err == nil {
+		b.hub.Hints(hints)
 	}
 	return err
 }
@@ -153,54 +152,4 @@ func (b *backend) lock(ctx context.Context, tx *sql.Tx, name locks.Name, create 
 			return nil, err
 		}
 	}
-}
-
-// look has do read in a transaction, all of it as of one moment.
-func (b *backend) look(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) error) error {
-	return b.retry(ctx, func(ctx context.Context) error {
-		tx, err := b.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
-		if err != nil {
-			return err
-		}
-		defer func() { _ = tx.Rollback() }()
-		return do(ctx, tx)
-	})
-}
-
-func (b *backend) Read(ctx context.Context, name locks.Name) (now int64, r *book.Resource, err error) {
-	err = b.look(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		row, err := b.statements.ReadRow(ctx, tx, b.statements.Read, name)
-		if err != nil {
-			return err
-		}
-		l, err := b.statements.Load(ctx, tx, name, row)
-		if err != nil {
-			return err
-		}
-		r = l.Resource
-		now, err = b.time(ctx, tx)
-		return err
-	})
-	return now, r, err
-}
-
-func (b *backend) Due(ctx context.Context, bucket, now int64, most int) (names []locks.Name, err error) {
-	err = b.retry(ctx, func(ctx context.Context) error {
-		names, err = b.statements.ReadDue(ctx, bucket, now, most)
-		return err
-	})
-	return names, err
-}
-
-func (b *backend) Page(ctx context.Context, tenant, after string, most int) (now int64, rs []*book.Resource, err error) {
-	err = b.look(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		page, err := b.statements.ReadPage(ctx, tx, tenant, after, most)
-		if err != nil {
-			return err
-		}
-		rs = page
-		now, err = b.time(ctx, tx)
-		return err
-	})
-	return now, rs, err
 }

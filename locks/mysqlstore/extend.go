@@ -63,9 +63,9 @@ func (h *holder) extend(now int64, q *locks.Renewal) (g locks.Grant, ok bool) {
 // Extend is one transaction: for each five hundred keys a statement that locks and reads
 // them, and one that writes what becomes of them. One that is alone is left to the book,
 // which waits for its row.
-func (b *backend) Extend(ctx context.Context, renewals []*locks.Renewal, extended func(q *locks.Renewal, g locks.Grant)) error {
+func (b *backend) Extend(ctx context.Context, renewals []*locks.Renewal) (map[*locks.Renewal]locks.Grant, error) {
 	if len(renewals) == 1 {
-		return nil
+		return nil, nil
 	}
 	byTenant := map[string]map[string]*locks.Renewal{} // a key that is named twice is left to the book
 	for _, q := range renewals {
@@ -84,13 +84,7 @@ func (b *backend) Extend(ctx context.Context, renewals []*locks.Renewal, extende
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	for q, g := range grants {
-		extended(q, g)
-	}
-	return nil
+	return grants, err
 }
 
 func (b *backend) extendTenant(ctx context.Context, tx *sql.Tx, tenant string, of map[string]*locks.Renewal, grants map[*locks.Renewal]locks.Grant) error {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/ambit-go/ambit/locks"
@@ -31,10 +30,6 @@ type line struct {
 	Wakes  int64  `json:"w"` // that were seen
 }
 
-func lineOf(name locks.Name, wakes int64) line {
-	return line{Tenant: hex.EncodeToString([]byte(name.Tenant)), Key: hex.EncodeToString([]byte(name.Key)), Wakes: wakes}
-}
-
 var (
 	// lockMany leaves out the rows that somebody else has locked, as a user does who has
 	// read one of them FOR SHARE: one of them would hold up the renewal of all others.
@@ -48,8 +43,7 @@ func of(table string, columns []string) string {
 	return table + "." + strings.Join(columns, ", "+table+".")
 }
 
-// lockRows locks the rows of many resources in the order of the lines. None of them is
-// waited for, so the order does not matter.
+// lockRows locks the rows of many resources. None of them is waited for, so their order does not matter.
 func lockRows(ctx context.Context, tx *sql.Tx, lines string) (map[locks.Name]*relational.Row, error) {
 	locked := map[locks.Name]*relational.Row{}
 	err := query(ctx, tx, lockMany, lines, func(scan func(...any) error) error {
@@ -66,63 +60,33 @@ func query(ctx context.Context, tx *sql.Tx, text, lines string, row func(scan fu
 	return relational.Each(rows, err, row)
 }
 
-func linesOf(names []locks.Name) (string, error) {
-	lines := make([]line, len(names))
-	for i, name := range names {
-		lines[i] = lineOf(name, 0)
+// linesOf has the wakes of each lock, too.
+func linesOf(wakes map[locks.Name]int64) (string, error) {
+	lines := []line{}
+	for name, wakes := range wakes {
+		lines = append(lines, line{Tenant: hex.EncodeToString([]byte(name.Tenant)), Key: hex.EncodeToString([]byte(name.Key)), Wakes: wakes})
 	}
 	text, err := json.Marshal(lines)
 	return string(text), err
 }
 
-// linesSeen has the wakes of each, too.
-func linesSeen(seen map[locks.Name]int64) (string, error) {
-	var lines []line
-	for name, wakes := range seen {
-		lines = append(lines, lineOf(name, wakes))
+// all has no wakes.
+func all(names []locks.Name) map[locks.Name]int64 {
+	wakes := make(map[locks.Name]int64, len(names))
+	for _, name := range names {
+		wakes[name] = 0
 	}
-	text, err := json.Marshal(lines)
-	return string(text), err
+	return wakes
 }
 
 func (b *backend) Steps(ctx context.Context, names []locks.Name, steps func(now int64, rs map[locks.Name]*book.Resource)) error {
-	lines, err := linesOf(names)
+	lines, err := linesOf(all(names))
 	if err != nil {
 		return err
 	}
-	var hints []locks.Name
-	err = b.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		hints = hints[:0]
-		loaded, err := b.loadMany(ctx, tx, names, lines)
-		if err != nil {
-			return err
-		}
-		now, err := b.time(ctx, tx)
-		if err != nil {
-			return err
-		}
-		rs := make(map[locks.Name]*book.Resource, len(loaded))
-		for name, l := range loaded {
-			rs[name] = l.Resource
-		}
-		steps(now, rs)
-		for name, l := range loaded {
-			c := l.Change(now)
-			if err := b.statements.Save(ctx, tx, name, c); err != nil {
-				return err
-			}
-			if slices.Contains(c.Wake, b.client) {
-				hints = append(hints, name)
-			}
-		}
-		return nil
-	})
-	if err == nil {
-		for _, name := range hints {
-			b.hub.Hint(name)
-		}
-	}
-	return err
+	return b.steps(ctx, func(ctx context.Context, tx *sql.Tx) (map[locks.Name]*relational.Loaded, error) {
+		return b.loadMany(ctx, tx, names, lines)
+	}, steps)
 }
 
 // loadMany leaves out what somebody else has locked.

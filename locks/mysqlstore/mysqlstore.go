@@ -135,7 +135,12 @@ func settle(ctx context.Context, config *mysql.Config) error {
 
 func open(ctx context.Context, db *sql.DB, own bool) (*Store, error) {
 	s := &Store{own: own}
-	s.db = &backend{db: db, client: rand.Text(), hub: &s.hub}
+	b := &backend{db: db, client: rand.Text(), hub: &s.hub}
+	b.Reads = relational.Reads{
+		Prepared: &b.statements.Prepared, DB: db, Options: sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
+		Retry: b.retry, Time: b.time,
+	}
+	s.db = b
 	s.Backend, s.Client, s.Hints = s.db, s.db.client, &s.hub
 	if err := s.db.migrate(ctx); err != nil {
 		return nil, err

@@ -136,14 +136,10 @@ func (w *watcher) watch() (done bool) {
 
 // look hints what it is the turn of this process for, unless it was seen before.
 func (w *watcher) look(c *sql.Conn, seen map[locks.Name]int64) (now map[locks.Name]int64, err error) {
-	names := w.hub.Keys()
-	lines, err := linesOf(names)
+	now, w.crowd = all(w.hub.Keys()), 0
+	lines, err := linesOf(now)
 	if err != nil {
 		return nil, err
-	}
-	now, w.crowd = make(map[locks.Name]int64, len(names)), 0
-	for _, name := range names {
-		now[name] = 0
 	}
 	rows, err := c.QueryContext(w.ctx, watchWakes, lines)
 	err = relational.Each(rows, err, func(scan func(...any) error) error {
@@ -170,7 +166,7 @@ func (w *watcher) look(c *sql.Conn, seen map[locks.Name]int64) (now map[locks.Na
 
 // command has the server wait for a change.
 func (w *watcher) command(c *sql.Conn, id int64, seen map[locks.Name]int64) error {
-	lines, err := linesSeen(seen)
+	lines, err := linesOf(seen)
 	if err != nil {
 		return err
 	}

@@ -101,15 +101,15 @@ UPDATE lk_resource r SET holder_lease_us = q.lease, holder_exp = greatest(r.hold
 FROM q, t WHERE r.tenant = q.tenant AND r.key = q.key AND r.holder_id = q.id AND r.holder_exp > greatest(r.updated_us, t.now) AND r.holder_revoked = 0
 RETURNING q.i, ` + relational.ExtendColumns
 
-func (b *backend) Extend(ctx context.Context, renewals []*locks.Renewal, extended func(q *locks.Renewal, g locks.Grant)) error {
+func (b *backend) Extend(ctx context.Context, renewals []*locks.Renewal) (map[*locks.Renewal]locks.Grant, error) {
 	if len(renewals) == 1 {
-		return b.extendOne(ctx, renewals[0], extended)
+		return b.extendOne(ctx, renewals[0])
 	}
 	tenants, keys, ids, leases := make([][]byte, len(renewals)), make([][]byte, len(renewals)), make([][]byte, len(renewals)), make([]int64, len(renewals))
 	for i, q := range renewals {
 		tenants[i], keys[i], ids[i], leases[i] = relational.Bytes(q.Tenant), relational.Bytes(q.Key), relational.Bytes(q.ID), q.Lease.Microseconds()
 	}
-	grants := make([]locks.Grant, len(renewals))
+	grants := make(map[*locks.Renewal]locks.Grant, len(renewals))
 	err := b.transact(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		clear(grants)
 		rows, err := c.Query(ctx, extendMany, tenants, keys, ids, leases)
@@ -117,36 +117,24 @@ func (b *backend) Extend(ctx context.Context, renewals []*locks.Renewal, extende
 			var i int64
 			g, err := relational.ScanExtended(func(dest ...any) error { return scan(slices.Insert(dest, 0, any(&i))...) })
 			if err == nil {
-				grants[i-1] = g
+				grants[renewals[i-1]] = g
 			}
 			return err
 		})
 	})
-	if err != nil {
-		return err
-	}
-	for i, g := range grants {
-		if g.ID != "" {
-			extended(renewals[i], g)
-		}
-	}
-	return nil
+	return grants, err
 }
 
 // extendOne waits for the row.
-func (b *backend) extendOne(ctx context.Context, q *locks.Renewal, extended func(q *locks.Renewal, g locks.Grant)) error {
-	var grants []locks.Grant
+func (b *backend) extendOne(ctx context.Context, q *locks.Renewal) (map[*locks.Renewal]locks.Grant, error) {
+	grants := map[*locks.Renewal]locks.Grant{}
 	err := b.transact(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		grants = nil
+		clear(grants)
 		rows, err := c.Query(ctx, text.Extend, append(relational.Key(q.Name), relational.Bytes(q.ID), q.Lease.Microseconds())...)
-		return each(rows, err, func(scan func(...any) error) error {
-			g, err := relational.ScanExtended(scan)
-			grants = append(grants, g)
+		return each(rows, err, func(scan func(...any) error) (err error) {
+			grants[q], err = relational.ScanExtended(scan)
 			return err
 		})
 	})
-	if err == nil && len(grants) > 0 {
-		extended(q, grants[0])
-	}
-	return err
+	return grants, err
 }

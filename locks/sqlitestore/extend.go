@@ -23,7 +23,7 @@ RETURNING %s`, strings.TrimSuffix(strings.Repeat("(?, ?, ?), ", many), ", "), re
 
 // Extend is one transaction: a statement for each hundred leases of one length, and one
 // for each that is left.
-func (f *file) Extend(ctx context.Context, renewals []*locks.Renewal, extended func(q *locks.Renewal, g locks.Grant)) error {
+func (f *file) Extend(ctx context.Context, renewals []*locks.Renewal) (map[*locks.Renewal]locks.Grant, error) {
 	batches, rest := batches(renewals)
 	grants := make(map[*locks.Renewal]locks.Grant, len(renewals))
 	err := f.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -48,13 +48,7 @@ func (f *file) Extend(ctx context.Context, renewals []*locks.Renewal, extended f
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	for q, g := range grants {
-		extended(q, g)
-	}
-	return nil
+	return grants, err
 }
 
 func (f *file) extendBatch(ctx context.Context, tx *sql.Tx, now int64, batch map[string]*locks.Renewal, grants map[*locks.Renewal]locks.Grant) error {

@@ -22,6 +22,7 @@ var text = dialect.Statements("")
 
 // file is the Backend.
 type file struct {
+	relational.Reads
 	db         *sql.DB
 	statements statements
 	immediate  bool   // transactions of the pool begin as writers
@@ -43,22 +44,11 @@ type statements struct {
 func (f *file) prepare(ctx context.Context) error {
 	return f.retry(ctx, func(ctx context.Context) error {
 		s := &f.statements
-		err := s.Prepare(ctx, f.db, text)
-		for _, one := range []struct {
-			stmt **sql.Stmt
-			text string
-		}{
-			{&s.begin, "UPDATE lk_schema SET version = version WHERE 0"},
-			{&s.take, text.Take}, {&s.give, text.Give}, {&s.extend, text.Extend}, {&s.extendMany, extendMany}, {&s.wakes, text.Wakes},
-		} {
-			if err == nil {
-				err = s.Add(ctx, f.db, one.stmt, one.text)
-			}
-		}
-		if err != nil {
-			_ = s.Close()
-		}
-		return err
+		return s.Prepare(ctx, f.db, text, []relational.Statement{
+			{Stmt: &s.begin, Text: "UPDATE lk_schema SET version = version WHERE 0"},
+			{Stmt: &s.take, Text: text.Take}, {Stmt: &s.give, Text: text.Give}, {Stmt: &s.extend, Text: text.Extend},
+			{Stmt: &s.extendMany, Text: extendMany}, {Stmt: &s.wakes, Text: text.Wakes},
+		}...)
 	})
 }
 

@@ -107,6 +107,10 @@ func open(ctx context.Context, db *sql.DB, own bool, wall func() time.Time) (*St
 	s.file = &file{
 		db: db, immediate: own, writer: make(chan struct{}, 1), client: rand.Text(), hub: &s.hub,
 	}
+	s.file.Reads = relational.Reads{
+		Prepared: &s.file.statements.Prepared, DB: db, Options: sql.TxOptions{ReadOnly: true}, Retry: s.file.retry,
+		Time: func(context.Context, *sql.Tx) (int64, error) { return s.file.now(), nil },
+	}
 	s.Backend, s.Client, s.Hints = s.file, s.file.client, &s.hub
 	if err := s.file.migrate(ctx); err != nil {
 		return nil, err

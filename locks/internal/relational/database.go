@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 
 	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/internal/book"
@@ -18,28 +19,27 @@ type Prepared struct {
 	all []*sql.Stmt
 }
 
-// Prepare prepares all statements but Take, Give and Extend.
-func (p *Prepared) Prepare(ctx context.Context, db *sql.DB, s *Statements) error {
-	for _, one := range []struct {
-		stmt **sql.Stmt
-		text string
-	}{
-		{&p.Lock, s.Lock}, {&p.Read, s.Read}, {&p.Entries, s.Entries}, {&p.Insert, s.Insert}, {&p.Update, s.Update}, {&p.Delete, s.Delete},
-		{&p.Put, s.Put}, {&p.Drop, s.Drop}, {&p.Touch, s.Touch}, {&p.Page, s.Page}, {&p.Around, s.Around}, {&p.Floor, s.Floor}, {&p.Bury, s.Bury}, {&p.Due, s.Due},
-	} {
-		if err := p.Add(ctx, db, one.stmt, one.text); err != nil {
-			return err
-		}
-	}
-	return nil
+// A Statement is one more for a [Prepared].
+type Statement struct {
+	Stmt **sql.Stmt
+	Text string
 }
 
-// Add prepares one more, which Close closes too.
-func (p *Prepared) Add(ctx context.Context, db *sql.DB, stmt **sql.Stmt, text string) (err error) {
-	if *stmt, err = db.PrepareContext(ctx, text); err == nil {
-		p.all = append(p.all, *stmt)
+// Prepare prepares all statements but Take, Give and Extend, and more. Close closes all. If one
+// cannot be prepared, none is.
+func (p *Prepared) Prepare(ctx context.Context, db *sql.DB, s *Statements, more ...Statement) error {
+	for _, one := range append([]Statement{
+		{&p.Lock, s.Lock}, {&p.Read, s.Read}, {&p.Entries, s.Entries}, {&p.Insert, s.Insert}, {&p.Update, s.Update}, {&p.Delete, s.Delete},
+		{&p.Put, s.Put}, {&p.Drop, s.Drop}, {&p.Touch, s.Touch}, {&p.Page, s.Page}, {&p.Around, s.Around}, {&p.Floor, s.Floor}, {&p.Bury, s.Bury}, {&p.Due, s.Due},
+	}, more...) {
+		stmt, err := db.PrepareContext(ctx, one.Text)
+		if err != nil {
+			_ = p.Close()
+			return err
+		}
+		*one.Stmt, p.all = stmt, append(p.all, stmt)
 	}
-	return err
+	return nil
 }
 
 // Close closes all of them.
@@ -124,20 +124,92 @@ func (p *Prepared) Save(ctx context.Context, tx *sql.Tx, name locks.Name, c Chan
 	return err
 }
 
-// ReadPage is Backend.Page within a transaction.
-func (p *Prepared) ReadPage(ctx context.Context, tx *sql.Tx, tenant, after string, most int) ([]*book.Resource, error) {
-	return ReadPage(tenant, after, most, func(n int, args []any, row func(scan func(...any) error) error) error {
-		return Query(ctx, tx.StmtContext(ctx, []*sql.Stmt{p.Page, p.Around}[n]), args, row)
-	})
+// Steps takes a step on resources that a transaction has loaded, and writes what has changed. hints are
+// those of which client is to be told that it is its turn, when the transaction has been committed.
+func (p *Prepared) Steps(
+	ctx context.Context, tx *sql.Tx, now int64, client string, loaded map[locks.Name]*Loaded,
+	steps func(now int64, rs map[locks.Name]*book.Resource),
+) (hints []locks.Name, err error) {
+	rs := make(map[locks.Name]*book.Resource, len(loaded))
+	for name, l := range loaded {
+		rs[name] = l.Resource
+	}
+	steps(now, rs)
+	for name, l := range loaded {
+		c := l.Change(now)
+		if err := p.Save(ctx, tx, name, c); err != nil {
+			return nil, err
+		}
+		if slices.Contains(c.Wake, client) {
+			hints = append(hints, name)
+		}
+	}
+	return hints, nil
 }
 
-// ReadDue is Backend.Due.
-func (p *Prepared) ReadDue(ctx context.Context, bucket, now int64, most int) (names []locks.Name, err error) {
-	err = Query(ctx, p.Due, []any{bucket, now, most}, func(scan func(...any) error) error {
-		var name locks.Name
-		err := scan(String(&name.Tenant), String(&name.Key))
-		names = append(names, name)
+// Reads are the methods of a Backend over a [sql.DB] that change nothing.
+type Reads struct {
+	Prepared *Prepared
+	DB       *sql.DB
+	Options  sql.TxOptions // of a transaction that reads all as of one moment
+	Retry    func(ctx context.Context, do func(ctx context.Context) error) error
+	Time     func(ctx context.Context, tx *sql.Tx) (int64, error) // of the store
+}
+
+// look has do read in a transaction, and then reads the time.
+func (r *Reads) look(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) error) (now int64, err error) {
+	err = r.Retry(ctx, func(ctx context.Context) error {
+		tx, err := r.DB.BeginTx(ctx, &r.Options)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }()
+		if err := do(ctx, tx); err != nil {
+			return err
+		}
+		now, err = r.Time(ctx, tx)
 		return err
+	})
+	return now, err
+}
+
+// Read is a method of Backend.
+func (r *Reads) Read(ctx context.Context, name locks.Name) (now int64, res *book.Resource, err error) {
+	now, err = r.look(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		row, err := r.Prepared.ReadRow(ctx, tx, r.Prepared.Read, name)
+		if err != nil {
+			return err
+		}
+		l, err := r.Prepared.Load(ctx, tx, name, row)
+		if err == nil {
+			res = l.Resource
+		}
+		return err
+	})
+	return now, res, err
+}
+
+// Page is a method of Backend.
+func (r *Reads) Page(ctx context.Context, tenant, after string, most int) (now int64, rs []*book.Resource, err error) {
+	now, err = r.look(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		rs, err = ReadPage(tenant, after, most, func(n int, args []any, row func(scan func(...any) error) error) error {
+			return Query(ctx, tx.StmtContext(ctx, []*sql.Stmt{r.Prepared.Page, r.Prepared.Around}[n]), args, row)
+		})
+		return err
+	})
+	return now, rs, err
+}
+
+// Due is a method of Backend.
+func (r *Reads) Due(ctx context.Context, bucket, now int64, most int) (names []locks.Name, err error) {
+	err = r.Retry(ctx, func(ctx context.Context) error {
+		names = nil
+		return Query(ctx, r.Prepared.Due, []any{bucket, now, most}, func(scan func(...any) error) error {
+			var name locks.Name
+			err := scan(String(&name.Tenant), String(&name.Key))
+			names = append(names, name)
+			return err
+		})
 	})
 	return names, err
 }

@@ -35,6 +35,13 @@ func (h *Hub) Listen(name locks.Name) (<-chan struct{}, func()) {
 	})
 }
 
+// Hints is Hint for each of some.
+func (h *Hub) Hints(names []locks.Name) {
+	for _, name := range names {
+		h.Hint(name)
+	}
+}
+
 // adjust starts or stops what brings hints from other processes.
 func (h *Hub) adjust() {
 	h.turn.Lock()

@@ -187,40 +187,29 @@ func String(s *string) sql.Scanner { return dest{s} }
 type dest struct{ field any }
 
 func (d dest) Scan(value any) error {
-	if text, is := value.(string); is {
-		value = []byte(text)
+	b, isText := value.([]byte)
+	if s, is := value.(string); is {
+		b, isText = []byte(s), true
 	}
+	n, isNumber := value.(int64)
+	fits := isNumber
 	switch f := d.field.(type) {
 	case **string:
-		if value == nil {
-			*f = nil
-			return nil
-		}
-		if b, is := value.([]byte); is {
+		if *f, fits = nil, isText || value == nil; isText {
 			s := string(b)
 			*f = &s
-			return nil
 		}
 	case *string:
-		if b, is := value.([]byte); is {
-			*f = string(b)
-			return nil
-		}
+		*f, fits = string(b), isText
 	case *int:
-		if n, is := value.(int64); is {
-			*f = int(n)
-			return nil
-		}
+		*f = int(n)
 	case *locks.Kind:
-		if n, is := value.(int64); is {
-			*f = locks.Kind(n)
-			return nil
-		}
+		*f = locks.Kind(n)
 	case *bool:
-		if n, is := value.(int64); is {
-			*f = n != 0
-			return nil
-		}
+		*f = n != 0
+	}
+	if fits {
+		return nil
 	}
 	return fmt.Errorf("locks: a column has a %T where %T was written", value, d.field)
 }

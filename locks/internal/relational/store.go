@@ -1,6 +1,7 @@
 package relational
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -32,9 +33,9 @@ type Backend interface {
 	Take(ctx context.Context, name locks.Name, q *locks.Request) (g locks.Grant, ok bool, err error)
 	// Give gives such a mutex back.
 	Give(ctx context.Context, name locks.Name, id string, data *string) (bool, error)
-	// Extend renews the leases of mutexes that are named by their IDs. It fills in what
+	// Extend renews the leases of mutexes that are named by their IDs. It returns what
 	// was extended, and leaves the others to the book.
-	Extend(ctx context.Context, renewals []*locks.Renewal, extended func(q *locks.Renewal, g locks.Grant)) error
+	Extend(ctx context.Context, renewals []*locks.Renewal) (map[*locks.Renewal]locks.Grant, error)
 }
 
 // A Store is a locks.Store over a Backend, but for its Listen, Traits and Close.
@@ -53,7 +54,7 @@ type Store struct {
 func (s *Store) wanted(name locks.Name) bool { return s.Hints != nil && s.Hints.Listening(name) > 0 }
 
 func validate(name locks.Name) error {
-	return first(fits("tenant", name.Tenant, tenant), fits("key", name.Key, key))
+	return cmp.Or(fits("tenant", name.Tenant, tenant), fits("key", name.Key, key))
 }
 
 func fits(what, s string, t columnType) error {
@@ -79,7 +80,7 @@ func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.R
 	create := false
 	for i := range requests {
 		q := &requests[i]
-		if err := first(fits("ID", q.ID, id), fits("version", q.Version, long), fits("owner", q.Owner, long)); err != nil {
+		if err := cmp.Or(fits("ID", q.ID, id), fits("version", q.Version, long), fits("owner", q.Owner, long)); err != nil {
 			return turn, err
 		}
 		create = create || !q.OnlyIfExists
@@ -183,7 +184,7 @@ func (s *Store) Renew(ctx context.Context, renewals []locks.Renewal) ([]locks.Re
 	var quick []*locks.Renewal
 	for i := range renewals {
 		q := &renewals[i]
-		if err := first(validate(q.Name), fits("version", q.NewVersion, long)); err != nil {
+		if err := cmp.Or(validate(q.Name), fits("version", q.NewVersion, long)); err != nil {
 			return nil, err
 		}
 		if at[q] = i; q.ID != "" && q.NewVersion == "" && q.Data == nil {
@@ -191,11 +192,12 @@ func (s *Store) Renew(ctx context.Context, renewals []locks.Renewal) ([]locks.Re
 		}
 	}
 	if len(quick) > 0 {
-		err := s.Extend(ctx, quick, func(q *locks.Renewal, g locks.Grant) {
-			results[at[q]] = locks.RenewResult{Verdict: locks.Extended, Grant: g}
-		})
+		grants, err := s.Extend(ctx, quick)
 		if err != nil {
 			return nil, err
+		}
+		for q, g := range grants {
+			results[at[q]] = locks.RenewResult{Verdict: locks.Extended, Grant: g}
 		}
 	}
 	return results, s.rest(ctx, renewals, results)
@@ -236,7 +238,7 @@ func (s *Store) rest(ctx context.Context, renewals []locks.Renewal, results []lo
 }
 
 func (s *Store) Create(ctx context.Context, record locks.Record) (made locks.Record, err error) {
-	if err := first(validate(record.Name), fits("version", record.Version, long), fits("owner", record.CreatedBy, long)); err != nil {
+	if err := cmp.Or(validate(record.Name), fits("version", record.Version, long), fits("owner", record.CreatedBy, long)); err != nil {
 		return made, err
 	}
 	var refused error
@@ -245,7 +247,7 @@ func (s *Store) Create(ctx context.Context, record locks.Record) (made locks.Rec
 			made, refused = r.Record(now)
 		}
 	})
-	return made, first(err, refused)
+	return made, cmp.Or(err, refused)
 }
 
 func (s *Store) Get(ctx context.Context, name locks.Name) (locks.Record, error) {
@@ -283,7 +285,7 @@ func (s *Store) Delete(ctx context.Context, name locks.Name, version string) err
 	}
 	var refused error
 	err := s.Step(ctx, name, false, func(now int64, r *book.Resource) { refused = r.Delete(now, version) })
-	return first(err, refused)
+	return cmp.Or(err, refused)
 }
 
 func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref, force bool) (n int, err error) {
@@ -292,13 +294,4 @@ func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref, forc
 	}
 	err = s.Step(ctx, name, false, func(now int64, r *book.Resource) { n = r.Revoke(now, ref, force) })
 	return n, err
-}
-
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

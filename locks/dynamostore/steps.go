@@ -3,7 +3,6 @@ package dynamostore
 import (
 	"cmp"
 	"context"
-	"iter"
 	"slices"
 	"time"
 
@@ -11,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/internal/alone"
 	"github.com/ambit-go/ambit/locks/internal/book"
 )
 
@@ -50,41 +49,14 @@ const together = 64
 // Renew is a method of locks.Store. Each lease is a step of its own, 64 at a time. One
 // that could not be reached is Skipped.
 func (s *Store) Renew(ctx context.Context, renewals []locks.Renewal) ([]locks.RenewResult, error) {
-	results := make([]locks.RenewResult, len(renewals))
-	errs := make([]error, len(renewals))
-	err := async.ForEach(ctx, indices(len(renewals)), func(ctx context.Context, i int) error {
-		results[i], errs[i] = s.renew(ctx, &renewals[i])
-		return nil
-	}, async.Limit(together))
-	if err != nil {
-		return nil, locks.Unavailable(err)
-	}
-	failed := 0
-	for i, err := range errs {
-		if err != nil {
-			failed++
-			results[i] = locks.RenewResult{Verdict: locks.Skipped}
-		}
-	}
-	if failed > 0 && failed == len(renewals) {
-		return nil, errs[0]
-	}
-	return results, nil
-}
-
-func indices(n int) iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for i := 0; i < n && yield(i); i++ {
-		}
-	}
-}
-
-func (s *Store) renew(ctx context.Context, q *locks.Renewal) (result locks.RenewResult, err error) {
-	err = s.step(ctx, q.Name, func(now int64, r *book.Resource) bool {
-		result = r.Renew(now, q)
-		return result.Verdict == locks.Extended
+	return alone.Renew(ctx, len(renewals), together, func(ctx context.Context, i int) (result locks.RenewResult, err error) {
+		q := &renewals[i]
+		err = s.step(ctx, q.Name, func(now int64, r *book.Resource) bool {
+			result = r.Renew(now, q)
+			return result.Verdict == locks.Extended
+		})
+		return result, err
 	})
-	return result, err
 }
 
 // Listen tells of what this process gives back itself.

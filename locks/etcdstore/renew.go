@@ -9,6 +9,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/internal/alone"
 	"github.com/ambit-go/ambit/locks/internal/book"
 )
 
@@ -40,30 +41,16 @@ func (s *Store) Renew(ctx context.Context, renewals []locks.Renewal) ([]locks.Re
 			}, async.Limit(beside))
 		}
 		for _, h := range all {
-			if errs[h.i] = err; err != nil {
-				results[h.i].Verdict = locks.Skipped
-			}
+			errs[h.i] = err
 		}
 	}
-	err := async.ForEach(ctx, each(len(renewals)), func(ctx context.Context, i int) error {
-		if results[i].Verdict == 0 {
-			results[i], errs[i] = s.renew(ctx, &renewals[i])
+	return alone.Renew(ctx, len(renewals), beside, func(ctx context.Context, i int) (result locks.RenewResult, err error) {
+		if errs[i] != nil || results[i].Verdict != 0 {
+			return results[i], errs[i]
 		}
-		return nil
-	}, async.Limit(beside))
-	if err != nil {
-		return nil, locks.Unavailable(err)
-	}
-	for i, err := range errs {
-		if err == nil {
-			return results, nil
-		}
-		results[i].Verdict = locks.Skipped
-	}
-	if len(errs) == 0 {
-		return results, nil
-	}
-	return nil, errs[0]
+		_, err = s.step(ctx, renewals[i].Name, nil, func(now int64, r *book.Resource) { result = r.Renew(now, &renewals[i]) })
+		return result, err
+	})
 }
 
 // mine are the renewals of leases that this process has made, by class, if they are only to last
@@ -81,13 +68,6 @@ func (s *Store) mine(renewals []locks.Renewal) map[int64][]held {
 		}
 	}
 	return classes
-}
-
-func each(n int) func(yield func(int) bool) {
-	return func(yield func(int) bool) {
-		for i := 0; i < n && yield(i); i++ {
-		}
-	}
 }
 
 // longer looks whether holds are there as this process has written them, on the lease of etcd that
@@ -110,13 +90,4 @@ func (s *Store) longer(ctx context.Context, lease clientv3.LeaseID, some []held,
 		}
 	}
 	return nil
-}
-
-// renew renews one lease by a step of its own.
-func (s *Store) renew(ctx context.Context, q *locks.Renewal) (result locks.RenewResult, err error) {
-	_, err = s.step(ctx, q.Name, nil, func(now int64, r *book.Resource) { result = r.Renew(now, q) })
-	if err != nil {
-		result.Verdict = locks.Skipped
-	}
-	return result, err
 }

@@ -4,14 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/internal/book"
@@ -36,35 +32,6 @@ func testPrograms(t *testing.T, f *Fixture) {
 			t.Fatalf("LOCKS_SEED=%d:\n%s\n%s", seed, strings.Join(p.log, "\n"), p.fault) // the fault last: a long output is cut off at its top
 		}
 	}
-}
-
-// Fewer is a fifth of n with the race detector, which makes all ten times as slow. The full
-// counts are those of a run without it.
-func Fewer(n int) int {
-	if raceDetector {
-		return n / 5
-	}
-	return n
-}
-
-// number reads one from the environment.
-func number(t testing.TB, variable string, otherwise uint64) uint64 {
-	return setting(t, variable, otherwise, func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) })
-}
-
-// duration reads one from the environment.
-func duration(t testing.TB, variable string, otherwise time.Duration) time.Duration {
-	return setting(t, variable, otherwise, time.ParseDuration)
-}
-
-func setting[T any](t testing.TB, variable string, otherwise T, parse func(text string) (T, error)) T {
-	text := os.Getenv(variable)
-	if text == "" {
-		return otherwise
-	}
-	v, err := parse(text)
-	require.NoError(t, err, variable)
-	return v
 }
 
 // A program is random steps on one lock.

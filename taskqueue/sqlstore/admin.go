@@ -42,10 +42,7 @@ const queuesText = "SELECT queue FROM tq_queue UNION SELECT queue FROM tq_worker
 func (s *Store) Queues(ctx context.Context) (names []string, err error) {
 	err = s.db.transact(ctx, reads, func(t tx) error {
 		names = nil
-		return t.end(query{text: queuesText, each: func(scan func(...any) error) error {
-			names = append(names, "")
-			return scan(&names[len(names)-1])
-		}})
+		return t.end(eachRow(queuesText, nil, each1(func(name string) { names = append(names, name) })))
 	})
 	slices.Sort(names)
 	return names, err

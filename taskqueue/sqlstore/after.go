@@ -204,18 +204,15 @@ func (s *step) edgesOf(all, later ends) (edges []edge, err error) {
 	}
 	for _, q := range []*query{&done, &failed} {
 		before := 0
-		q.each = func(scan func(...any) error) error {
-			var e edge
-			err := scan(&e.parent, &e.child, (*string)(&e.onFailed))
-			edges = append(edges, e)
+		q.each = each3(func(parent, child, onFailed string) {
+			edges = append(edges, edge{parent, child, taskqueue.OnFailed(onFailed)})
 			if before++; before == maxEdges { // there may be more
 				for _, row := range q.rows {
 					id := row[1].(string)
 					later[id] = all[id]
 				}
 			}
-			return err
-		}
+		})
 	}
 	return edges, s.t.run(done, failed)
 }
@@ -228,13 +225,7 @@ func (s *step) lockChildrenOf(edges []edge) (children map[string]*record, waits 
 		ids[i] = e.child
 	}
 	lock := load(lockChildren, s.queue, ids, children)
-	count := query{bulk: countEdges, rows: lock.rows, each: func(scan func(...any) error) error {
-		var id string
-		var n int64
-		err := scan(&id, &n)
-		waits[id] = n
-		return err
-	}}
+	count := query{bulk: countEdges, rows: lock.rows, each: each2(func(id string, n int64) { waits[id] = n })}
 	return children, waits, s.t.run(lock, count) // the count is of a moment when they are locked
 }
 
@@ -244,13 +235,9 @@ func (c *claiming) releaseAll() error {
 	all := c.takeEnds()
 	if c.releases != 0 {
 		var gone [][]any
-		err := c.t.run(query{text: releasesText, args: []any{c.queue}, each: func(scan func(...any) error) error {
-			var id string
-			var state int64
-			err := scan(&id, &state)
+		err := c.t.run(eachRow(releasesText, []any{c.queue}, each2(func(id string, state int64) {
 			all[id], gone = readState(state), append(gone, []any{c.queue, id})
-			return err
-		}})
+		})))
 		if err == nil {
 			err = c.t.run(in(removeReleases, gone))
 		}
@@ -299,12 +286,7 @@ func (s *step) forgotten(store *Store, all ...*record) (due [taskqueue.Prioritie
 
 // parentsOf is the query of those tasks that have children.
 func parentsOf(rows [][]any, into map[string]bool) query {
-	return query{bulk: haveChildren, rows: rows, each: func(scan func(...any) error) error {
-		var id string
-		err := scan(&id)
-		into[id] = true
-		return err
-	}}
+	return query{bulk: haveChildren, rows: rows, each: each1(func(id string) { into[id] = true })}
 }
 
 // releaseInto is release that adds what is free to a set.

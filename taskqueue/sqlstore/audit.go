@@ -39,32 +39,20 @@ type auditing struct {
 	payloads map[string]bool // by id
 }
 
-// read is the query of what stands in the queue beside the tasks: f is given the texts of each row.
-func (a *auditing) read(text string, columns int, f func(is []string)) query {
-	return query{text: text, args: []any{a.queue}, each: func(scan func(...any) error) error {
-		is, into := make([]string, columns), make([]any, columns)
-		for i := range is {
-			into[i] = &is[i]
-		}
-		err := scan(into...)
-		f(is)
-		return err
-	}}
-}
-
 // look reads what stands beside the tasks.
 func (a *auditing) look() error {
+	q := []any{a.queue}
 	queries := []query{
-		a.read("SELECT unique_key, id FROM tq_unique WHERE queue = $1", 2, func(is []string) { a.Holders[is[0]] = is[1] }),
-		a.read("SELECT parent, child, on_failed FROM tq_edge WHERE queue = $1", 3, func(is []string) {
-			a.Edges = append(a.Edges, audit.Edge{Parent: is[0], Child: is[1], OnFailed: taskqueue.OnFailed(is[2])})
-		}),
-		a.read("SELECT parent FROM tq_release WHERE queue = $1", 1, func(is []string) { a.Releases[is[0]] = true }),
-		a.read("SELECT grp FROM tq_pace WHERE queue = $1 AND wakes = 1", 1, func(is []string) { a.Wakes[is[0]] = true }),
+		eachRow("SELECT unique_key, id FROM tq_unique WHERE queue = $1", q, each2(func(k, id string) { a.Holders[k] = id })),
+		eachRow("SELECT parent, child, on_failed FROM tq_edge WHERE queue = $1", q, each3(func(up, down, onFailed string) {
+			a.Edges = append(a.Edges, audit.Edge{Parent: up, Child: down, OnFailed: taskqueue.OnFailed(onFailed)})
+		})),
+		eachRow("SELECT parent FROM tq_release WHERE queue = $1", q, each1(func(id string) { a.Releases[id] = true })),
+		eachRow("SELECT grp FROM tq_pace WHERE queue = $1 AND wakes = 1", q, each1(func(grp string) { a.Wakes[grp] = true })),
 	}
 	if a.apart {
-		queries = append(queries, row("SELECT last_token FROM tq_queue WHERE queue = $1", []any{a.queue}, &a.LastToken),
-			a.read("SELECT id FROM tq_payload WHERE queue = $1", 1, func(is []string) { a.payloads[is[0]] = true }))
+		queries = append(queries, row("SELECT last_token FROM tq_queue WHERE queue = $1", q, &a.LastToken),
+			eachRow("SELECT id FROM tq_payload WHERE queue = $1", q, each1(func(id string) { a.payloads[id] = true })))
 	} else {
 		queries = append(queries, row("SELECT last_value + 999 FROM tq_token", nil, &a.LastToken))
 	}
@@ -73,14 +61,7 @@ func (a *auditing) look() error {
 
 // tasks looks at each task.
 func (a *auditing) tasks() error {
-	err := a.t.run(query{text: "SELECT " + recordNames + " FROM tq_task WHERE queue = $1", args: []any{a.queue}, each: func(scan func(...any) error) error {
-		r, err := scanRecord(scan)
-		if err != nil {
-			return err
-		}
-		a.task(r)
-		return nil
-	}})
+	err := a.t.run(eachRow("SELECT "+recordNames+" FROM tq_task WHERE queue = $1", []any{a.queue}, eachRecord(a.task)))
 	for id := range a.payloads {
 		a.Fault("the payload of task %s is left over", id)
 	}

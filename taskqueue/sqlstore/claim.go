@@ -155,16 +155,11 @@ var againText = "SELECT " + recordNames + " FROM tq_task WHERE queue = $1 AND st
 // again answers a claim that is repeated: with what it got and still has.
 func (c *claiming) again() error {
 	args := []any{c.queue, c.r.Worker, c.base, c.base + taskqueue.MaxBatch}
-	err := c.t.run(append(c.seen.step(c.step), query{text: againText, args: args, each: func(scan func(...any) error) error {
-		r, err := scanRecord(scan)
-		if err == nil {
-			c.lend(r, c.r.Lease)
-			c.tasks = append(c.tasks, r)
-		}
+	if err := c.t.run(append(c.seen.step(c.step), eachRow(againText, args, records(&c.tasks)))...); err != nil {
 		return err
-	}})...)
-	if err != nil {
-		return err
+	}
+	for _, r := range c.tasks {
+		c.lend(r, c.r.Lease)
 	}
 	c.c.NextDue = c.nowTime()
 	queries := append(save(c.tasks), c.noteClaim(), loadPayloads(c.tasks, nil))

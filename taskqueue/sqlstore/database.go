@@ -39,7 +39,7 @@ type query struct {
 	bulk *bulk
 	rows [][]any
 	// each is called with what scans a row, once for each row of the result.
-	each func(scan func(...any) error) error
+	each func(scan scanner) error
 	// added is called with each row of an insertion that was added, by its place in rows.
 	added func(row int)
 	// affected is how many rows were changed.
@@ -65,10 +65,51 @@ func (q *query) empty() bool { return q.text == "" && q.clock == nil && len(q.ro
 
 // row is the query of at most one row.
 func row(text string, args []any, into ...any) query {
-	return query{text: text, args: args, each: func(scan func(...any) error) error { return scan(into...) }}
+	return eachRow(text, args, func(scan scanner) error { return scan(into...) })
+}
+
+func eachRow(text string, args []any, each func(scanner) error) query {
+	return query{text: text, args: args, each: each}
 }
 
 func statement(text string, args ...any) query { return query{text: text, args: args} }
+
+// A scanner reads the columns of one row of a result.
+type scanner = func(into ...any) error
+
+// each1, each2 and each3 call f with the columns of each row.
+func each1[A any](f func(A)) func(scanner) error {
+	return func(scan scanner) (err error) {
+		var a A
+		if err = scan(&a); err == nil {
+			f(a)
+		}
+		return err
+	}
+}
+
+func each2[A, B any](f func(A, B)) func(scanner) error {
+	return func(scan scanner) (err error) {
+		var a A
+		var b B
+		if err = scan(&a, &b); err == nil {
+			f(a, b)
+		}
+		return err
+	}
+}
+
+func each3[A, B, C any](f func(A, B, C)) func(scanner) error {
+	return func(scan scanner) (err error) {
+		var a A
+		var b B
+		var c C
+		if err = scan(&a, &b, &c); err == nil {
+			f(a, b, c)
+		}
+		return err
+	}
+}
 
 // runEach carries out statements one after the other, a bulk once for each row.
 func runEach(all []query, clock func() moment, once func(q *query, text string, args []any, at int) error) error {

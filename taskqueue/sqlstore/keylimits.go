@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 
@@ -118,13 +119,7 @@ func (k *keyLimits) countHeld(queue string) query {
 	if !k.any() {
 		return query{}
 	}
-	return query{text: heldText, args: []any{queue}, each: func(scan func(...any) error) error {
-		var group string
-		var n int64
-		err := scan(&group, &n)
-		k.running[group] = int(n)
-		return err
-	}}
+	return eachRow(heldText, []any{queue}, each2(func(group string, n int) { k.running[group] = n }))
 }
 
 // bringBack has parked tasks wait at their places again: those of another version, and the first of
@@ -136,29 +131,20 @@ func (c *claiming) bringBack() error {
 	}
 	k.now = float64(max(c.limits.at, c.now.steady))
 	var back []*record
-	collect := func(scan func(...any) error) error {
-		r, err := scanRecord(scan)
-		back = append(back, r)
-		return err
-	}
 	groups := map[string]bool{}
 	for _, w := range c.freed {
 		groups[w.group] = true
 	}
 	c.freed = nil
-	taken := func(scan func(...any) error) error {
-		var group string
-		var wakes int64
-		err := scan(&wakes, &group)
+	taken := each2(func(wakes int64, group string) {
 		if wakes == 1 {
 			groups[group] = true
 		}
-		return err
-	}
+	})
 	err := c.t.run(
-		query{text: staleText, args: []any{c.queue, k.Prefix(), int64(taskqueue.MaxBatch)}, each: collect},
-		query{text: takeWakes, args: []any{c.queue, int64(1), k.now}, each: taken},
-		query{text: takeWakes, args: []any{c.queue, int64(0), k.now}, each: taken}) // rates that are full again
+		eachRow(staleText, []any{c.queue, k.Prefix(), int64(taskqueue.MaxBatch)}, records(&back)),
+		eachRow(takeWakes, []any{c.queue, int64(1), k.now}, taken),
+		eachRow(takeWakes, []any{c.queue, int64(0), k.now}, taken)) // rates that are full again
 	if err != nil {
 		return err
 	}
@@ -167,7 +153,7 @@ func (c *claiming) bringBack() error {
 	if err != nil {
 		return err
 	}
-	if err := c.t.run(query{bulk: readParked, rows: rows, each: collect}); err != nil {
+	if err := c.t.run(query{bulk: readParked, rows: rows, each: records(&back)}); err != nil {
 		return err
 	}
 	return c.broughtBack(back, groups)
@@ -179,7 +165,7 @@ func (c *claiming) askRoom(groups map[string]bool, most int) (rows [][]any, err 
 	if err := c.readRates(groups); err != nil {
 		return nil, err
 	}
-	for _, group := range slices.Sorted(keysIn(groups)) {
+	for _, group := range slices.Sorted(maps.Keys(groups)) {
 		l := k.Group(group)
 		if l == nil {
 			delete(groups, group) // what is parked of it is of another version
@@ -194,16 +180,6 @@ func (c *claiming) askRoom(groups map[string]bool, most int) (rows [][]any, err 
 	return rows, nil
 }
 
-func keysIn(groups map[string]bool) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for g := range groups {
-			if !yield(g) {
-				return
-			}
-		}
-	}
-}
-
 // broughtBack writes the tasks that come back, and finds out which groups have more.
 func (c *claiming) broughtBack(back []*record, groups map[string]bool) error {
 	for _, r := range back {
@@ -211,14 +187,9 @@ func (c *claiming) broughtBack(back []*record, groups map[string]bool) error {
 		class := classOf(r.Priority)
 		c.front[class], c.sooner = min(c.front[class], r.due), true
 	}
-	left := query{bulk: leftParked, each: func(scan func(...any) error) error {
-		var limited string
-		err := scan(&limited)
-		if err == nil {
-			c.keys.open[limited[len(c.keys.Prefix()):]] = true
-		}
-		return err
-	}}
+	left := query{bulk: leftParked, each: each1(func(limited string) {
+		c.keys.open[limited[len(c.keys.Prefix()):]] = true
+	})}
 	for group := range groups {
 		left.rows = append(left.rows, []any{c.queue, c.keys.Prefix() + group})
 	}

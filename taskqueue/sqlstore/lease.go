@@ -114,12 +114,8 @@ func (c *claiming) reap() error {
 		return c.t.run(queries...)
 	}
 	var over []*record
-	err := c.t.run(append(queries, query{text: reapText, args: []any{c.queue, c.now.steady, int64(maxReaped)}, each: func(scan func(...any) error) error {
-		r, err := scanRecord(scan)
-		over = append(over, r)
-		return err
-	}})...)
-	if err != nil {
+	reaped := eachRow(reapText, []any{c.queue, c.now.steady, int64(maxReaped)}, records(&over))
+	if err := c.t.run(append(queries, reaped)...); err != nil {
 		return err
 	}
 	for _, r := range over {

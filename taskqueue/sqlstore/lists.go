@@ -120,12 +120,7 @@ func walk(t tx, queue string, all []span, after place, reverse bool, now int64, 
 				args = append(args, after.At, after.ID)
 			}
 			var found []*record
-			err := t.run(query{text: all[i].text(behind, reverse), args: args, each: func(scan func(...any) error) error {
-				r, err := scanRecord(scan)
-				found = append(found, r)
-				return err
-			}})
-			if err != nil {
+			if err := t.run(eachRow(all[i].text(behind, reverse), args, records(&found))); err != nil {
 				return err
 			}
 			for _, r := range found {
@@ -300,31 +295,18 @@ func countAll(t tx, stats *taskqueue.Stats, now moment) error {
 		row("SELECT count(*) FROM tq_task WHERE queue = $1 AND state = 2 AND due > $2", []any{queue, now.wall}, &retries),
 		row(runningText, []any{queue}, &runs),
 		row(parkedText, []any{queue}, &stats.Limited),
-		{text: endedText, args: []any{queue}, each: func(scan func(...any) error) error {
-			var state, n int64
-			err := scan(&state, &n)
-			stats.States[readState(state)] = n
-			return err
-		}},
+		eachRow(endedText, []any{queue}, each2(func(state, n int64) { stats.States[readState(state)] = n })),
 	}
 	for class := range taskqueue.Priorities {
 		args := []any{queue, int64(class), now.wall}
 		add := func(text string, to *int64) {
-			queries = append(queries, query{text: text, args: args, each: func(scan func(...any) error) error {
-				var n int64
-				err := scan(&n)
-				*to += n
-				return err
-			}})
+			queries = append(queries, eachRow(text, args, each1(func(n int64) { *to += n })))
 		}
 		add(readyText, &ready)
 		add(laterText, &later)
-		queries = append(queries, query{text: oldestText, args: args, each: func(scan func(...any) error) error {
-			var first int64
-			err := scan(&first)
+		queries = append(queries, eachRow(oldestText, args, each1(func(first int64) {
 			stats.Latest = max(stats.Latest, timeOf(now.wall).Sub(timeOf(first)))
-			return err
-		}})
+		})))
 	}
 	sums := make([]string, len(counters))
 	counts := make([]int64, len(counters))

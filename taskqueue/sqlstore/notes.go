@@ -23,13 +23,7 @@ var (
 
 // notes is the query of notes by their names, into a map.
 func notes(queue string, ids []string, into map[string][]byte) query {
-	q := query{bulk: readNotes, each: func(scan func(...any) error) error {
-		var id string
-		var value []byte
-		err := scan(&id, &value)
-		into[id] = value
-		return err
-	}}
+	q := query{bulk: readNotes, each: each2(func(id string, value []byte) { into[id] = value })}
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
 		q.rows = append(q.rows, []any{queue, id})
 	}

@@ -23,14 +23,8 @@ func (a *adding) lookParents() error {
 	}
 	a.states = map[string]taskqueue.State{}
 	known := map[string]taskqueue.State{}
-	into := func(all map[string]taskqueue.State) func(func(...any) error) error {
-		return func(scan func(...any) error) error {
-			var id string
-			var state int64
-			err := scan(&id, &state)
-			all[id] = readState(state)
-			return err
-		}
+	into := func(all map[string]taskqueue.State) func(scanner) error {
+		return each2(func(id string, state int64) { all[id] = readState(state) })
 	}
 	lock, look, ids := load(lockParents, a.step.queue, parents, nil), load(readStates, a.step.queue, parents, nil), load(readStates, a.step.queue, own, nil)
 	// A row that is locked may be read as it was before; the next statement sees it as it is.

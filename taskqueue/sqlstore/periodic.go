@@ -86,14 +86,15 @@ func (s *Store) Periodic(ctx context.Context, queue string) (all []taskqueue.Per
 	}
 	err = s.db.transact(ctx, reads, func(t tx) error {
 		all = nil
-		return t.end(query{text: "SELECT name, schedule, defined, last FROM tq_periodic WHERE queue = $1 ORDER BY name", args: []any{queue}, each: func(scan func(...any) error) error {
+		const text = "SELECT name, schedule, defined, last FROM tq_periodic WHERE queue = $1 ORDER BY name"
+		return t.end(eachRow(text, []any{queue}, func(scan scanner) error {
 			var p taskqueue.Periodic
 			var defined, last int64
 			err := scan(&p.Name, &p.Schedule, &defined, &last)
 			p.Defined, p.Last = timeOf(defined), timeOf(last)
 			all = append(all, p)
 			return err
-		}})
+		}))
 	})
 	return all, err
 }

@@ -3,13 +3,7 @@ package sqlstore
 // readRates reads when the rates of groups are full again, as far as the claim does not know it.
 func (c *claiming) readRates(groups map[string]bool) error {
 	k := c.keys
-	q := query{bulk: readPace, each: func(scan func(...any) error) error {
-		var group string
-		var at float64
-		err := scan(&group, &at)
-		k.fullAt[group] = at
-		return err
-	}}
+	q := query{bulk: readPace, each: each2(func(group string, at float64) { k.fullAt[group] = at })}
 	for group := range groups {
 		if _, known := k.fullAt[group]; known {
 			continue

@@ -167,7 +167,7 @@ func (r *record) rest() []byte {
 func classOf(priority uint8) int { return taskqueue.Priorities - 1 - int(priority) }
 
 // scanRecord reads a row of recordColumns.
-func scanRecord(scan func(...any) error) (*record, error) {
+func scanRecord(scan scanner) (*record, error) {
 	r := new(record)
 	var state, started, class, enqueued, expires int64
 	err := scan(&r.Queue, &r.ID, &state, (*int64)(&r.flags), &r.due, &r.Token, &r.settled, &r.leaseEnd, &r.lease, &r.spareEnd, &r.Worker,
@@ -186,6 +186,22 @@ func scanRecord(scan func(...any) error) (*record, error) {
 	}
 	r.held, r.waited = r.has(holds), r.State == taskqueue.StateWaiting
 	return r, nil
+}
+
+// eachRecord calls f with each row of recordColumns.
+func eachRecord(f func(r *record)) func(scanner) error {
+	return func(scan scanner) error {
+		r, err := scanRecord(scan)
+		if err == nil {
+			f(r)
+		}
+		return err
+	}
+}
+
+// records adds each row of recordColumns to all.
+func records(all *[]*record) func(scanner) error {
+	return eachRecord(func(r *record) { *all = append(*all, r) })
 }
 
 // scanPayload reads a row of payloadColumns.

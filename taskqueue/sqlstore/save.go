@@ -93,13 +93,7 @@ func load(b *bulk, queue string, ids []string, into map[string]*record) query {
 			q.rows = append(q.rows, []any{queue, id})
 		}
 	}
-	q.each = func(scan func(...any) error) error {
-		r, err := scanRecord(scan)
-		if err == nil {
-			into[r.ID] = r
-		}
-		return err
-	}
+	q.each = eachRecord(func(r *record) { into[r.ID] = r })
 	return q
 }
 
@@ -134,8 +128,8 @@ func loadPayloads(all []*record, found func(r *record)) query {
 }
 
 // intoPayloads scans rows of readPayloads into records.
-func intoPayloads(of map[string]*record, found func(r *record)) func(scan func(...any) error) error {
-	return func(scan func(...any) error) error {
+func intoPayloads(of map[string]*record, found func(r *record)) func(scanner) error {
+	return func(scan scanner) error {
 		var queue, id string
 		var payload, more, failure, result, progress []byte
 		if err := scan(&queue, &id, &payload, &more, &failure, &result, &progress); err != nil {
@@ -223,7 +217,7 @@ var foldText = "DELETE FROM tq_worker WHERE (queue, worker) IN (SELECT queue, wo
 // fold adds the counts of such rows to those of this step.
 func (s *step) fold(besides string) query {
 	const hour = 3_600_000_000
-	return query{text: foldText, args: []any{s.queue, s.now.steady - hour, besides}, each: func(scan func(...any) error) error {
+	return eachRow(foldText, []any{s.queue, s.now.steady - hour, besides}, func(scan scanner) error {
 		counts := make([]int64, len(counters))
 		into := []any{new(int64)}
 		for i := range counts {
@@ -234,7 +228,7 @@ func (s *step) fold(besides string) query {
 			s.count(c, counts[i])
 		}
 		return err
-	}}
+	})
 }
 
 func (s *step) counted() []any {

@@ -74,7 +74,7 @@ func (st *settling) lock(into map[string]*settled) query {
 	if st.alone {
 		q.bulk = lockRunning
 	}
-	q.each = func(scan func(...any) error) error {
+	q.each = func(scan scanner) error {
 		var id string
 		one := new(settled)
 		err := scan(&id, &one.state, &one.flags, &one.token, &one.settled, &one.retention, &one.limited)

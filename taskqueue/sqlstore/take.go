@@ -27,11 +27,7 @@ func (c *claiming) pickAhead() query {
 	for _, class := range classes.Order(c.r.Weigh) {
 		order, front = append(order, int64(class)), append(front, c.front[class])
 	}
-	return query{text: pickAheadText, args: []any{c.queue, order, front, int64(c.ahead.want)}, each: func(scan func(...any) error) error {
-		r, err := scanRecord(scan)
-		c.ahead.found = append(c.ahead.found, r)
-		return err
-	}}
+	return eachRow(pickAheadText, []any{c.queue, order, front, int64(c.ahead.want)}, records(&c.ahead.found))
 }
 
 // plain reports whether the queue has no limits and is not paused.
@@ -91,12 +87,8 @@ func (c *claiming) pick(class, n int, looks, room *int) error {
 	want := min(max(n-len(c.tasks), 2*c.parked), *looks) // where many are parked, more of them at a time
 	c.parked = 0
 	var found []*record
-	queries := []query{{text: pickText, args: []any{c.queue, int64(class), c.front[class], c.now.wall, int64(want)}, each: func(scan func(...any) error) error {
-		r, err := scanRecord(scan)
-		found = append(found, r)
-		return err
-	}}}
-	if err := c.t.run(c.nextBase(queries)...); err != nil {
+	look := eachRow(pickText, []any{c.queue, int64(class), c.front[class], c.now.wall, int64(want)}, records(&found))
+	if err := c.t.run(c.nextBase([]query{look})...); err != nil {
 		return err
 	}
 	if len(found) < want { // nothing more is due, or others have it

@@ -16,18 +16,13 @@ type adding struct {
 	// foreign: in a transaction of a user. When that is done this process is not told otherwise
 	// than others are.
 	foreign bool
-	brief   bool                        // it waits for locks of others for a short time only
-	heads   [taskqueue.Priorities]int64 // when the first of each class is due, as it was before; -1: there is none
-	first   [taskqueue.Priorities]int64 // the same of what is added
-	states  map[string]taskqueue.State  // of those that tasks are to run after; see lookParents
+	brief   bool                       // it waits for locks of others for a short time only
+	heads   dues                       // as they were before
+	states  map[string]taskqueue.State // of those that tasks are to run after; see lookParents
 }
 
 func (s *Store) adding(st *step, tasks []*taskqueue.Task) *adding {
-	a := &adding{s: s, step: st, tasks: tasks}
-	for i := range a.heads {
-		a.heads[i], a.first[i] = -1, -1
-	}
-	return a
+	return &adding{s: s, step: st, tasks: tasks, heads: noDues()}
 }
 
 // headText finds nothing in a serializable transaction, which is one of a user: all that read what others
@@ -131,21 +126,12 @@ func (a *adding) addDifferent(tasks []*taskqueue.Task) ([]taskqueue.Result, erro
 	err = a.insert(records, func(i int) {
 		results[at[i]].Verdict = taskqueue.Added
 		a.step.count(taskqueue.CountAdded, 1)
-		if records[i].waits() {
-			a.firstOf(records[i])
-		}
+		a.step.due.add(records[i])
 	})
 	if err != nil || len(keyed) == 0 {
 		return results, err
 	}
 	return results, a.giveKeysBack(tasks, keyed, refused, results)
-}
-
-// firstOf notes that a task is due.
-func (a *adding) firstOf(r *record) {
-	if class := classOf(r.Priority); a.first[class] < 0 || r.due < a.first[class] {
-		a.first[class] = r.due
-	}
 }
 
 // takeKeys has tasks hold their unique keys, in the order of the keys: two transactions that
@@ -278,7 +264,7 @@ func (a *adding) insert(records []*record, added func(i int)) error {
 
 // wakes reports whether something that was added is due before all that others know of.
 func (a *adding) wakes() bool {
-	for class, first := range a.first {
+	for class, first := range a.step.due {
 		if first >= 0 && (a.heads[class] < 0 || first < a.heads[class]) {
 			return true
 		}
@@ -286,17 +272,9 @@ func (a *adding) wakes() bool {
 	return false
 }
 
-// added has this process know of what was added, which is in the database by now.
-func (a *adding) added() {
-	a.s.fronts.lower(a.step.queue, a.first)
-	if a.wakes() {
-		a.s.hints.wake(a.step.queue)
-	}
-}
-
 // tell is what tells others.
 func (a *adding) tell() []query {
-	if a.wakes() {
+	if a.step.sooner = a.wakes(); a.step.sooner {
 		return a.s.tellAs(a.step, a.foreign)
 	}
 	return nil

@@ -54,7 +54,6 @@ func (s *Store) Act(ctx context.Context, queue, id string, act store.Act) (done 
 		return false, err
 	}
 	var st *step
-	var due [taskqueue.Priorities]int64
 	err = s.db.transact(ctx, writes, func(t tx) error {
 		st = newStep(t, queue)
 		found := map[string]*record{}
@@ -69,21 +68,17 @@ func (s *Store) Act(ctx context.Context, queue, id string, act store.Act) (done 
 			return err
 		}
 		if act == store.ActDelete {
-			due, err = st.forgotten(s, r)
+			err = st.forgotten(s, r)
 		} else {
-			due, err = st.acted(r)
+			err = st.acted(r)
 		}
 		if err != nil {
 			return err
 		}
-		var queries []query
-		if st.sooner = st.sooner || anyWaits(due); st.sooner {
-			queries = append(queries, s.tell(st)...)
-		}
-		return t.end(append(queries, st.note("p:"+s.client+"/act", false))...)
+		return s.finish(st, "act", false)
 	})
 	if err == nil && done {
-		s.written(st, due)
+		s.written(st)
 	}
 	return done, err
 }
@@ -99,6 +94,7 @@ func (s *step) act(r *record, act store.Act) (bool, error) {
 	case act == store.ActPromote && r.waits() && r.due > s.now.wall:
 		r.due = s.now.wall
 		r.set(atOnce, true)
+		s.due.add(r)
 	case act == store.ActPromote && r.State == taskqueue.StateWaiting:
 		s.wait(r, taskqueue.StateScheduled, 0)
 	case act == store.ActRetry && (r.State == taskqueue.StateDead || r.State == taskqueue.StateCancelled):

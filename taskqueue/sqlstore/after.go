@@ -102,30 +102,29 @@ func (s *step) takeEnds() ends {
 	return all
 }
 
-// release tells the children of tasks that have ended. It returns those that wait for nothing any
-// more, which are in the database by then.
-func (s *step) release(all ends) (free []*record, err error) {
+// release tells the children of tasks that have ended. Those that wait for nothing any more are in the database by then.
+func (s *step) release(all ends) error {
 	left, later := maxEdges, ends{}
-	for depth := 0; len(all) > 0 && err == nil; depth++ {
+	for depth := 0; len(all) > 0; depth++ {
 		if left <= 0 || depth == maxDepth {
 			maps.Copy(later, all)
 			break
 		}
-		var some []*record
-		some, err = s.releaseOnce(all, later, &left)
-		free = append(free, some...)
+		if err := s.releaseOnce(all, later, &left); err != nil {
+			return err
+		}
 		all = s.takeEnds()
 	}
-	if err != nil || len(later) == 0 {
-		return free, err
+	if len(later) == 0 {
+		return nil
 	}
 	q, parents := releaseLater(s.queue, later), map[string]bool{}
 	if err := s.t.run(parentsOf(q.rows, parents)); err != nil {
-		return free, err
+		return err
 	}
 	q.rows = slices.DeleteFunc(q.rows, func(row []any) bool { return !parents[row[1].(string)] })
 	s.sooner = s.sooner || len(q.rows) > 0 // somebody is to claim, and with that to go on
-	return free, s.t.run(q)
+	return s.t.run(q)
 }
 
 // releaseLater is what has later claims tell the children of tasks.
@@ -139,14 +138,14 @@ func releaseLater(queue string, all ends) query {
 
 // releaseOnce is release of one generation. later gets those tasks that have told some of their
 // children only: there are too many, or others have a child locked.
-func (s *step) releaseOnce(all, later ends, left *int) (free []*record, err error) {
+func (s *step) releaseOnce(all, later ends, left *int) error {
 	edges, err := s.edgesOf(all, later)
 	if err != nil || len(edges) == 0 {
-		return nil, err
+		return err
 	}
 	children, waits, err := s.lockChildrenOf(edges)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	told := in(removeEdge, nil)
 	var of []edge
@@ -174,14 +173,14 @@ func (s *step) releaseOnce(all, later ends, left *int) (free []*record, err erro
 		default:
 			if waits[e.child]--; waits[e.child] == 0 {
 				s.goOn(child)
-				changed, free = append(changed, child), append(free, child)
+				changed = append(changed, child)
 			}
 		}
 	}
 	if err := s.t.run(told); err != nil {
-		return nil, err
+		return err
 	}
-	return free, s.t.run(save(changed)...)
+	return s.t.run(save(changed)...)
 }
 
 // goOn has a task wait for its time only, which is now if it has passed.
@@ -190,6 +189,7 @@ func (s *step) goOn(r *record) {
 	if r.due = max(r.due, s.now.wall); r.has(atOnce) {
 		r.due = s.now.wall
 	}
+	s.due.add(r)
 }
 
 // edgesOf reads children of tasks that have ended, those that matter to them.
@@ -248,31 +248,25 @@ func (c *claiming) releaseAll() error {
 	if len(all) == 0 {
 		return nil
 	}
-	free, err := c.release(all)
-	for _, r := range free {
-		class := classOf(r.Priority)
-		c.front[class], c.sooner, c.moved = min(c.front[class], r.due), true, true
-	}
-	if err != nil {
+	if err := c.release(all); err != nil {
 		return err
 	}
+	c.moved = c.lookAgain() || c.moved
 	return c.t.run(c.lookHeads())
 }
 
 // acted writes a task that an act of administration has changed, and tells its children if it has ended.
-// It returns what firsts does.
-func (s *step) acted(r *record) (due [taskqueue.Priorities]int64, err error) {
+func (s *step) acted(r *record) error {
 	if err := s.t.run(save([]*record{r})...); err != nil {
-		return due, err
+		return err
 	}
-	set, err := s.releaseInto(map[*record]bool{r: true}, s.takeEnds())
-	return firsts(set), err
+	return s.release(s.takeEnds())
 }
 
 // forgotten deletes tasks, and tells the children of those that had not ended.
-func (s *step) forgotten(store *Store, all ...*record) (due [taskqueue.Priorities]int64, err error) {
+func (s *step) forgotten(store *Store, all ...*record) error {
 	if err := s.t.run(store.remove(all)...); err != nil {
-		return due, err
+		return err
 	}
 	gone := ends{}
 	for _, r := range all {
@@ -280,20 +274,10 @@ func (s *step) forgotten(store *Store, all ...*record) (due [taskqueue.Prioritie
 			gone[r.ID] = deleted
 		}
 	}
-	set, err := s.releaseInto(map[*record]bool{}, gone)
-	return firsts(set), err
+	return s.release(gone)
 }
 
 // parentsOf is the query of those tasks that have children.
 func parentsOf(rows [][]any, into map[string]bool) query {
 	return query{bulk: haveChildren, rows: rows, each: each1(func(id string) { into[id] = true })}
-}
-
-// releaseInto is release that adds what is free to a set.
-func (s *step) releaseInto(set map[*record]bool, all ends) (map[*record]bool, error) {
-	free, err := s.release(all)
-	for _, r := range free {
-		set[r] = true
-	}
-	return set, err
 }

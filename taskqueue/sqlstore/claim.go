@@ -32,9 +32,9 @@ type claiming struct {
 	deltas      int64 // not 0: there are counts of transactions of users
 	releases    int64 // not 0: tasks have ended that have not told all their children
 
-	front   [taskqueue.Priorities]int64
+	front   dues
 	lowered uint64
-	heads   [taskqueue.Priorities]int64 // when the first task of each class is due; -1: there is none
+	heads   dues
 	limits  limits
 	keys    *keyLimits // nil: the queue has never had any
 	tasks   []*record  // that it claims

@@ -178,10 +178,10 @@ func (e *enqueues) once(ctx context.Context, queue string, all []*enqueueCall) e
 		}
 	}
 	var results []taskqueue.Result
-	var a *adding
+	var st *step
 	err := e.s.db.transact(ctx, writes, func(t tx) (err error) {
-		st := newStep(t, queue)
-		a = e.s.adding(st, tasks)
+		st = newStep(t, queue)
+		a := e.s.adding(st, tasks)
 		a.brief = true
 		if err := t.run(a.look()...); err != nil {
 			return err
@@ -195,7 +195,7 @@ func (e *enqueues) once(ctx context.Context, queue string, all []*enqueueCall) e
 		return err
 	}
 	e.known.Store(queue, struct{}{})
-	a.added()
+	e.s.written(st)
 	for _, c := range all {
 		c.results, results = results[:len(c.tasks):len(c.tasks)], results[len(c.tasks):]
 	}

@@ -7,6 +7,25 @@ import (
 	"github.com/ambit-go/ambit/taskqueue"
 )
 
+// dues are when the first task of each class is due; -1: there is none.
+type dues [taskqueue.Priorities]int64
+
+func noDues() (d dues) {
+	for class := range d {
+		d[class] = -1
+	}
+	return d
+}
+
+// add notes a task, if it waits.
+func (d *dues) add(r *record) {
+	if class := classOf(r.Priority); r.waits() && (d[class] < 0 || r.due < d[class]) {
+		d[class] = r.due
+	}
+}
+
+func (d *dues) any() bool { return *d != noDues() }
+
 // fronts are where this process looks for what is due: rows before that were claimed, as a
 // rule, and a database that has not cleaned up behind them would look at each again.
 type fronts struct {
@@ -16,14 +35,14 @@ type fronts struct {
 
 // A front is that of a queue.
 type front struct {
-	due     [taskqueue.Priorities]int64 // of each class: when the last task was due that a claim has found
-	lowered uint64                      // how many times something was added before it
-	whole   time.Time                   // when a claim has looked from the beginning last
-	folded  time.Time                   // when a claim has looked for rows of processes that have ended
-	buried  bool                        // there may be more dead letters than when a claim has looked for those that are not kept
-	kept    int                         // MaxDead, as it was then
-	looked  time.Time                   // when that was
-	busy    bool                        // the last claim has found something, and no limits
+	due     dues      // when the last task of each class was due that a claim has found
+	lowered uint64    // how many times something was added before it
+	whole   time.Time // when a claim has looked from the beginning last
+	folded  time.Time // when a claim has looked for rows of processes that have ended
+	buried  bool      // there may be more dead letters than when a claim has looked for those that are not kept
+	kept    int       // MaxDead, as it was then
+	looked  time.Time // when that was
+	busy    bool      // the last claim has found something, and no limits
 }
 
 // wholeEvery is how long what others have added before the front may stay unseen.
@@ -40,26 +59,26 @@ func (f *fronts) ofLocked(queue string) *front {
 }
 
 // of returns where to look in each class.
-func (f *fronts) of(queue string) [taskqueue.Priorities]int64 {
+func (f *fronts) of(queue string) dues {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ofLocked(queue).due
 }
 
 // look is of for a claim, which looks from the beginning once in a while.
-func (f *fronts) look(queue string) (due [taskqueue.Priorities]int64, lowered uint64) {
+func (f *fronts) look(queue string) (due dues, lowered uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	of := f.ofLocked(queue)
 	if time.Since(of.whole) >= wholeEvery {
-		of.due, of.whole = [taskqueue.Priorities]int64{}, time.Now()
+		of.due, of.whole = dues{}, time.Now()
 	}
 	return of.due, of.lowered
 }
 
 // found notes where a claim has found tasks, unless something was added before that
 // meanwhile, which the claim may not have seen.
-func (f *fronts) found(queue string, due [taskqueue.Priorities]int64, lowered uint64, busy bool) {
+func (f *fronts) found(queue string, due dues, lowered uint64, busy bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	of := f.ofLocked(queue)
@@ -78,7 +97,7 @@ func (f *fronts) isBusy(queue string) bool {
 // lower has claims look from where tasks are due that this process has written; negative:
 // there are none in the class. They are in the database by now: a claim that has begun before
 // does not move the front past them.
-func (f *fronts) lower(queue string, first [taskqueue.Priorities]int64) {
+func (f *fronts) lower(queue string, first dues) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	of := f.ofLocked(queue)

@@ -77,7 +77,7 @@ func TestAFrontIsNotMovedPastWhatWasAddedMeanwhile(t *testing.T) {
 	due[0] = 100
 	f.found("q", due, lowered, false)
 	due, lowered = f.look("q")
-	f.lower("q", [taskqueue.Priorities]int64{50, -1, -1, -1, -1, -1, -1, -1})
+	f.lower("q", dues{50, -1, -1, -1, -1, -1, -1, -1})
 	due[0] = 200
 	f.found("q", due, lowered, false)
 	assert.EqualValues(t, 50, f.of("q")[0])

@@ -184,9 +184,9 @@ func (c *claiming) askRoom(groups map[string]bool, most int) (rows [][]any, err 
 func (c *claiming) broughtBack(back []*record, groups map[string]bool) error {
 	for _, r := range back {
 		c.leaves(r)
-		class := classOf(r.Priority)
-		c.front[class], c.sooner = min(c.front[class], r.due), true
+		c.due.add(r)
 	}
+	c.lookAgain()
 	left := query{bulk: leftParked, each: each1(func(limited string) {
 		c.keys.open[limited[len(c.keys.Prefix()):]] = true
 	})}

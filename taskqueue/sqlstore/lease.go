@@ -106,7 +106,7 @@ func (c *claiming) reap() error {
 		queries = c.seen.step(c.step)
 	}
 	if stepped {
-		c.front = [taskqueue.Priorities]int64{}
+		c.front = dues{}
 		queries = append(queries, statement("UPDATE tq_queue SET boot = $2 WHERE queue = $1", c.queue, c.now.clockState()),
 			statement(recallText, c.queue, c.now.wall), statement(recallParkedText, c.queue, c.now.wall), c.lookHeads())
 	}
@@ -127,12 +127,7 @@ func (c *claiming) reap() error {
 			c.crash(r)
 		}
 	}
-	// A task that waits again is to be found by the same claim.
-	for _, r := range over {
-		if class := classOf(r.Priority); r.waits() {
-			c.front[class], c.sooner = min(c.front[class], r.due), true
-		}
-	}
+	c.lookAgain()
 	return c.t.run(append(save(over), c.lookHeads())...)
 }
 

@@ -196,7 +196,6 @@ func (s *Store) Purge(ctx context.Context, queue string, state taskqueue.State, 
 		return 0, "", err
 	}
 	var st *step
-	var due [taskqueue.Priorities]int64
 	err = s.db.transact(ctx, writes, func(t tx) error {
 		st = newStep(t, queue)
 		n, next = 0, ""
@@ -219,17 +218,13 @@ func (s *Store) Purge(ctx context.Context, queue string, state taskqueue.State, 
 			}
 		}
 		n = len(gone)
-		if due, err = st.forgotten(s, gone...); err != nil {
+		if err := st.forgotten(s, gone...); err != nil {
 			return err
 		}
-		var tell []query
-		if st.sooner = st.sooner || anyWaits(due); st.sooner {
-			tell = s.tell(st)
-		}
-		return t.end(append(tell, st.note("p:"+s.client+"/act", false))...)
+		return s.finish(st, "act", false)
 	})
 	if err == nil {
-		s.written(st, due)
+		s.written(st)
 	}
 	return n, next, err
 }

@@ -94,11 +94,7 @@ func (a *adding) link(results []taskqueue.Result) error {
 	if err := a.step.t.run(in(insertEdges, edges)); err != nil {
 		return err
 	}
-	free, err := a.step.release(failed)
-	for _, r := range free {
-		a.firstOf(r)
-	}
-	return err
+	return a.step.release(failed)
 }
 
 // notAdded is why a parent that was to be added with its child was not.

@@ -13,23 +13,21 @@ func (s *Store) Tick(ctx context.Context, k taskqueue.Tick) (did bool, err error
 	if err := errors.Join(taskqueue.CheckName("queue", k.Queue), taskqueue.CheckTick(k)); err != nil {
 		return false, err
 	}
-	var a *adding
+	var st *step
 	err = s.db.transact(ctx, writes, func(t tx) error {
-		st := newStep(t, k.Queue)
-		a, did = nil, false
+		st, did = newStep(t, k.Queue), false
 		tasks := []*taskqueue.Task{}
 		if !k.At.IsZero() {
 			tasks = append(tasks, &k.Task)
 		}
-		adding := s.adding(st, tasks)
-		inForce, err := noteTick(st, &k, adding.look())
+		a := s.adding(st, tasks)
+		inForce, err := noteTick(st, &k, a.look())
 		if err != nil || !inForce {
 			return err
 		}
 		if did = true; len(tasks) == 0 {
 			return t.end()
 		}
-		a = adding
 		results, err := a.add()
 		if err != nil {
 			return err
@@ -37,8 +35,8 @@ func (s *Store) Tick(ctx context.Context, k taskqueue.Tick) (did bool, err error
 		did = results[0].Verdict == taskqueue.Added
 		return t.end(append(a.tell(), st.note("p:"+s.client+"/act", false))...)
 	})
-	if err == nil && did && a != nil {
-		a.added()
+	if err == nil {
+		s.written(st)
 	}
 	return did && err == nil, err
 }

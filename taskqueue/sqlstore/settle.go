@@ -30,7 +30,7 @@ func (s *Store) Settle(ctx context.Context, queue string, outcomes []store.Outco
 		if err != nil {
 			return nil, err
 		}
-		s.written(st.step, st.waiting)
+		s.written(st.step)
 		places = slices.DeleteFunc(places, func(i int) bool { return results[i] != store.Gone })
 		if alone || !s.postgres || len(places) == 0 {
 			return results, nil
@@ -49,7 +49,6 @@ type settling struct {
 	// has not waited, and has settled all others.
 	alone   bool
 	changed []*record // since the last save
-	waiting [taskqueue.Priorities]int64
 }
 
 // A settled is what is to be known of a task whose run has ended well, and has left nothing.
@@ -147,10 +146,9 @@ func (st *settling) run() error {
 	}
 	ended := st.takeEnds()
 	maps.DeleteFunc(ended, func(id string, _ taskqueue.State) bool { return !parents[id] }) // most have no children
-	if _, err := st.releaseInto(all, ended); err != nil {
+	if err := st.release(ended); err != nil {
 		return err
 	}
-	st.waiting = firsts(all)
 	return st.write(append(append(save(st.changed), succeeded), seen.step(st.step)...), settings)
 }
 
@@ -160,11 +158,8 @@ func (st *settling) write(queries []query, settings string) error {
 	if err != nil {
 		return err
 	}
-	queries = append(queries, st.leave(st.freed))
-	if st.sooner = st.sooner || len(st.freed) > 0 || st.room && set.Concurrency > 0 || anyWaits(st.waiting); st.sooner {
-		queries = append(queries, st.s.tell(st.step)...)
-	}
-	return st.t.end(append(queries, st.note("p:"+st.s.client+"/settle", true))...)
+	st.sooner = st.sooner || len(st.freed) > 0 || st.room && set.Concurrency > 0
+	return st.s.finish(st.step, "settle", true, append(queries, st.leave(st.freed))...)
 }
 
 // revive has a task wait again that a crash had ended, and with that freed its key. It waits
@@ -184,31 +179,17 @@ func (st *settling) revive(r *record) error {
 	return err
 }
 
-// firsts are when the first of some records that wait is due, by class; -1: there is none.
-func firsts(all map[*record]bool) (due [taskqueue.Priorities]int64) {
-	for i := range due {
-		due[i] = -1
+// finish ends the transaction of a step with some queries, and tells others if something may start.
+func (s *Store) finish(st *step, slot string, seen bool, queries ...query) error {
+	if st.sooner = st.sooner || st.due.any(); st.sooner {
+		queries = append(queries, s.tell(st)...)
 	}
-	for r := range all {
-		if class := classOf(r.Priority); r.waits() && (due[class] < 0 || r.due < due[class]) {
-			due[class] = r.due
-		}
-	}
-	return due
-}
-
-func anyWaits(due [taskqueue.Priorities]int64) bool {
-	for _, at := range due {
-		if at >= 0 {
-			return true
-		}
-	}
-	return false
+	return st.t.end(append(queries, st.note("p:"+s.client+"/"+slot, seen))...)
 }
 
 // written has this process know of tasks that wait by a step that is in the database.
-func (s *Store) written(st *step, due [taskqueue.Priorities]int64) {
-	s.fronts.lower(st.queue, due)
+func (s *Store) written(st *step) {
+	s.fronts.lower(st.queue, st.due)
 	if len(st.dead) > 0 {
 		s.fronts.buried(st.queue)
 	}

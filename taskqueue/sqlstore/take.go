@@ -71,15 +71,27 @@ func (c *claiming) take(n int) error {
 				}
 			}
 		}
-		if n == 0 || len(c.tasks)+len(c.changed)+len(c.dead) > 0 || from == [taskqueue.Priorities]int64{} {
+		if n == 0 || len(c.tasks)+len(c.changed)+len(c.dead) > 0 || from == (dues{}) {
 			return nil
 		}
 		// Nothing was found behind the front.
-		from, c.front = [taskqueue.Priorities]int64{}, [taskqueue.Priorities]int64{}
+		from, c.front = dues{}, dues{}
 		if err := c.t.run(c.lookHeads()); err != nil {
 			return err
 		}
 	}
+}
+
+// lookAgain has the claim find tasks that wait again by it. It reports whether there are any.
+func (c *claiming) lookAgain() bool {
+	waits := c.due.any()
+	for class, due := range c.due {
+		if due >= 0 {
+			c.front[class], c.sooner = min(c.front[class], due), true
+		}
+	}
+	c.due = noDues()
+	return waits
 }
 
 // pick claims tasks of one class, as many as one look finds.

@@ -19,13 +19,14 @@ type step struct {
 	room   bool     // a lease was given back: what waits for room may start
 	freed  []wake   // places that were given back; see keylimits.go
 	sooner bool     // something is due before all that others know of
+	due    dues     // of what waits by it, and did not before
 	// ended are tasks that have ended, and whose children were told nothing of it yet; see release.
 	ended    []*record
 	released int // how many rows of tq_edge it has dealt with
 }
 
 func newStep(t tx, queue string) *step {
-	return &step{t: t, queue: queue, counts: map[taskqueue.Counter]int64{}}
+	return &step{t: t, queue: queue, counts: map[taskqueue.Counter]int64{}, due: noDues()}
 }
 
 func (s *step) count(c taskqueue.Counter, n int64) {
@@ -136,6 +137,7 @@ func (s *step) wait(r *record, state taskqueue.State, after time.Duration) {
 	s.leaves(r)
 	r.State, r.due, r.leaseEnd = state, dueIn(s.now.wall, after), 0
 	r.set(atOnce, after <= 0)
+	s.due.add(r)
 }
 
 // over ends a task. Its unique key is free from now on.

@@ -22,10 +22,11 @@ const (
 )
 
 var (
-	edgeColumns = []column{{"parent", "text"}, {"child", "text"}, {"queue", "text"}, {"on_failed", "text"}}
-	insertEdges = insertion("tq_edge", edgeColumns...)
-	removeEdges = removal("tq_edge", column{"queue", "text"}, column{"child", "text"})
-	removeEdge  = func() *bulk {
+	edgeColumns    = []column{{"parent", "text"}, {"child", "text"}, {"queue", "text"}, {"on_failed", "text"}}
+	releaseColumns = []column{{"queue", "text"}, {"parent", "text"}, {"state", "bigint"}}
+	insertEdges    = insertion("tq_edge", edgeColumns...)
+	removeEdges    = removal("tq_edge", column{"queue", "text"}, column{"child", "text"})
+	removeEdge     = func() *bulk {
 		b := removal("tq_edge", edgeColumns[:3]...)
 		b.postgres += " RETURNING t.parent, t.child"
 		return b
@@ -36,7 +37,7 @@ var (
 	lockChildren   = reading("tq_task", recordNames, "ORDER BY t.id FOR UPDATE OF t SKIP LOCKED")
 	lockParents    = reading("tq_task", "id, state", "ORDER BY t.id FOR KEY SHARE OF t")
 	readStates     = reading("tq_task", "id, state", "")
-	removeReleases = removal("tq_release", column{"queue", "text"}, column{"parent", "text"})
+	removeReleases = removal("tq_release", releaseColumns[:2]...)
 	// haveChildren finds those tasks that have children, however many each has.
 	haveChildren = &bulk{
 		columns:  idColumns,
@@ -44,23 +45,13 @@ var (
 		sqlite:   "SELECT value FROM json_each($2) WHERE EXISTS (SELECT 1 FROM tq_edge WHERE queue = $1 AND parent = value)",
 		list:     true,
 	}
-	insertReleases = &bulk{
-		columns:  releaseColumns,
-		postgres: "INSERT INTO tq_release (queue, parent, state) SELECT queue, parent, state FROM " + from(releaseColumns) + newerRelease,
-		sqlite:   "INSERT INTO tq_release (queue, parent, state) VALUES ($1, $2, $3)" + newerRelease,
-	}
+	insertReleases = upsertion("tq_release", "state", releaseColumns...)
 )
 
 // A claim looks at 100 rows of tq_release.
 const (
 	releasesText = "SELECT parent, state FROM tq_release WHERE queue = $1 LIMIT 100 {skip}"
-	newerRelease = " ON CONFLICT (queue, parent) DO UPDATE SET state = excluded.state"
 	hasReleases  = "coalesce((SELECT 1 FROM tq_release WHERE queue = $1 LIMIT 1), 0)"
-)
-
-var (
-	idColumns      = []column{{"queue", "text"}, {"id", "text"}}
-	releaseColumns = []column{{"queue", "text"}, {"parent", "text"}, {"state", "bigint"}}
 )
 
 // readEdges reads the rows that have some ids in a column.

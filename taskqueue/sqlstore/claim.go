@@ -80,8 +80,9 @@ func (c *claiming) run() error {
 	if err := c.look(); err != nil {
 		return err
 	}
-	for c.s.postgres && c.nonce == nil && c.r.Nonce != "" { // the same claim may be going on
-		if err := c.t.run(c.firstNote()); err != nil {
+	// The same claim may be going on: two claims of a worker that has no row wait for each other at the new one.
+	for c.s.postgres && c.nonce == nil && c.r.Nonce != "" {
+		if err := c.t.run(c.noteRow(noteText, "w:"+c.r.Worker, []byte{}, 0, 0, 0)); err != nil {
 			return err
 		}
 		if err := c.look(); err != nil {
@@ -177,13 +178,7 @@ func (c *claiming) again() error {
 
 // noteClaim is what is remembered of a claim.
 func (c *claiming) noteClaim() query {
-	return statement(claimText, append([]any{c.queue, "w:" + c.r.Worker, []byte(c.r.Nonce), c.base, c.r.Lease.Microseconds(), c.now.steady, c.now.steady}, c.counted()...)...)
-}
-
-// firstNote makes the row of a worker that has none. Two claims of the worker wait for each other at
-// its row.
-func (c *claiming) firstNote() query {
-	return statement(noteText, append([]any{c.queue, "w:" + c.r.Worker, []byte{}, int64(0), int64(0), int64(0), c.now.steady}, c.counted()...)...)
+	return c.noteRow(claimText, "w:"+c.r.Worker, []byte(c.r.Nonce), c.base, c.r.Lease.Microseconds(), c.now.steady)
 }
 
 // finish writes what the claim has changed, and finds out when the next could get something.

@@ -52,6 +52,9 @@ func names(columns []column) string {
 	return strings.Join(all, ", ")
 }
 
+// idColumns are the key of a task.
+var idColumns = []column{{"queue", "text"}, {"id", "text"}}
+
 // A bulk is a statement about many rows at once. PostgreSQL gets them as one array for each
 // column. SQLite gets the statement once for each row, which costs it less than a long one.
 type bulk struct {
@@ -81,12 +84,22 @@ func places(from, n int) string {
 // insertion adds rows, but for those whose key is there. It returns the first two columns of
 // each that was added.
 func insertion(table string, columns ...column) *bulk {
+	b := insert(table, " ON CONFLICT DO NOTHING", columns)
+	b.postgres += " RETURNING " + names(columns[:2])
+	return b
+}
+
+// upsertion adds rows. Where there is one of the same key, which are the first two columns, it sets another column.
+func upsertion(table, set string, columns ...column) *bulk {
+	return insert(table, " ON CONFLICT ("+names(columns[:2])+") DO UPDATE SET "+set+" = excluded."+set, columns)
+}
+
+func insert(table, conflict string, columns []column) *bulk {
 	list := names(columns)
-	returning := fmt.Sprintf(" ON CONFLICT DO NOTHING RETURNING %s, %s", columns[0].name, columns[1].name)
 	return &bulk{
 		columns:  columns,
-		postgres: "INSERT INTO " + table + " (" + list + ") SELECT " + list + " FROM " + from(columns) + returning,
-		sqlite:   "INSERT INTO " + table + " (" + list + ") VALUES (" + places(1, len(columns)) + ") ON CONFLICT DO NOTHING",
+		postgres: "INSERT INTO " + table + " (" + list + ") SELECT " + list + " FROM " + from(columns) + conflict,
+		sqlite:   "INSERT INTO " + table + " (" + list + ") VALUES (" + places(1, len(columns)) + ")" + conflict,
 	}
 }
 
@@ -126,11 +139,10 @@ func removal(table string, columns ...column) *bulk {
 
 // reading reads columns of the rows of a table by their queue and id, and locks them if told.
 func reading(table string, selected string, tail string) *bulk {
-	key := []column{{"queue", "text"}, {"id", "text"}}
 	list := strings.Split(selected, ", ")
 	return &bulk{
-		columns: key,
-		postgres: "SELECT t." + strings.Join(list, ", t.") + " FROM " + table + " AS t JOIN " + from(key) +
+		columns: idColumns,
+		postgres: "SELECT t." + strings.Join(list, ", t.") + " FROM " + table + " AS t JOIN " + from(idColumns) +
 			" ON t.queue = v.queue AND t.id = v.id " + tail,
 		sqlite: "SELECT " + selected + " FROM " + table + " WHERE queue = $1 AND id IN (SELECT value FROM json_each($2))",
 		list:   true,

@@ -26,13 +26,8 @@ type wake struct {
 var paceColumns = []column{{"queue", "text"}, {"name", "text"}, {"grp", "text"}, {"wakes", "bigint"}, {"at", "float8"}}
 
 var (
-	insertPace = &bulk{
-		columns: paceColumns,
-		postgres: "INSERT INTO tq_pace (" + names(paceColumns) + ") SELECT " + names(paceColumns) + " FROM " + from(paceColumns) +
-			" ON CONFLICT (queue, name) DO UPDATE SET at = excluded.at",
-		sqlite: "INSERT INTO tq_pace (" + names(paceColumns) + ") VALUES (" + places(1, len(paceColumns)) + ") ON CONFLICT (queue, name) DO UPDATE SET at = excluded.at",
-	}
-	readPace = &bulk{
+	insertPace = upsertion("tq_pace", "at", paceColumns...)
+	readPace   = &bulk{
 		columns:  paceColumns[:2],
 		postgres: "SELECT t.grp, t.at FROM tq_pace AS t JOIN " + from(paceColumns[:2]) + " ON t.queue = v.queue AND t.name = v.name",
 		sqlite:   "SELECT grp, at FROM tq_pace WHERE queue = $1 AND name IN (SELECT value FROM json_each($2))",

@@ -48,7 +48,7 @@ func (s *Store) sleeps(ctx context.Context, queue string) (told bool, err error)
 		}
 		until := st.now.steady + sleepsFor.Microseconds()
 		slot := "p:" + s.client + "/sleep"
-		return t.end(statement(noteText, append([]any{queue, slot, []byte{}, int64(0), int64(0), int64(0), st.now.steady}, st.counted()...)...),
+		return t.end(st.noteRow(noteText, slot, []byte{}, 0, 0, 0),
 			statement("UPDATE tq_worker SET sleeps = $3 WHERE queue = $1 AND worker = $2", queue, slot, until))
 	})
 	if err != nil {

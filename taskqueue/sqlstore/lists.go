@@ -307,10 +307,7 @@ func countAll(t tx, stats *taskqueue.Stats, now moment) error {
 	counts := make([]int64, len(counters))
 	into := make([]any, len(counters))
 	for i, c := range counters {
-		sums[i], into[i] = "coalesce(sum("+string(c)+"), 0)", &counts[i]
-		if t, ok := t.(*serverTx); ok && t != nil {
-			sums[i] += "::bigint"
-		}
+		sums[i], into[i] = "CAST(coalesce(sum("+string(c)+"), 0) AS BIGINT)", &counts[i]
 	}
 	queries = append(queries, row("SELECT "+strings.Join(sums, ", ")+" FROM tq_worker WHERE queue = $1", []any{queue}, into...))
 	if err := t.end(queries...); err != nil {

@@ -8,17 +8,10 @@ import (
 	"github.com/ambit-go/ambit/taskqueue"
 )
 
-var noteColumns = []column{{"queue", "text"}, {"id", "text"}, {"value", "bytea"}}
-
 var (
-	readNotes = reading("tq_note", "id, value", "")
-	saveNotes = &bulk{
-		columns: noteColumns,
-		postgres: "INSERT INTO tq_note (queue, id, value) SELECT queue, id, value FROM " + from(noteColumns) +
-			" ON CONFLICT (queue, id) DO UPDATE SET value = excluded.value",
-		sqlite: "INSERT INTO tq_note VALUES ($1, $2, $3) ON CONFLICT (queue, id) DO UPDATE SET value = excluded.value",
-	}
-	removeNotes = removal("tq_note", noteColumns[:2]...)
+	readNotes   = reading("tq_note", "id, value", "")
+	saveNotes   = upsertion("tq_note", "value", column{"queue", "text"}, column{"id", "text"}, column{"value", "bytea"})
+	removeNotes = removal("tq_note", idColumns...)
 )
 
 // notes is the query of notes by their names, into a map.

@@ -26,8 +26,8 @@ var (
 	uniqueColumns  = []column{{"queue", "text"}, {"unique_key", "text"}, {"id", "text"}}
 	insertUnique   = insertion("tq_unique", uniqueColumns...)
 	removeUnique   = removal("tq_unique", uniqueColumns...)
-	removeTasks    = removal("tq_task", column{"queue", "text"}, column{"id", "text"})
-	removePayloads = removal("tq_payload", column{"queue", "text"}, column{"id", "text"})
+	removeTasks    = removal("tq_task", idColumns...)
+	removePayloads = removal("tq_payload", idColumns...)
 	readTasks      = reading("tq_task", recordNames, "")
 	lockTasks      = reading("tq_task", recordNames, "ORDER BY t.id FOR UPDATE OF t")
 	lendTasks      = reading("tq_task", recordNames, "ORDER BY t.id FOR NO KEY UPDATE OF t") // a child may be added meanwhile
@@ -206,7 +206,16 @@ func (s *step) note(slot string, seen bool) query {
 	} else if !slices.ContainsFunc(counters, func(c taskqueue.Counter) bool { return s.counts[c] != 0 }) {
 		return query{}
 	}
-	return statement(noteText, append([]any{s.queue, slot, []byte{}, int64(0), s.least, at, s.now.steady}, s.counted()...)...)
+	return s.noteRow(noteText, slot, []byte{}, 0, s.least, at)
+}
+
+// noteRow is the query that makes the row of a process or a worker, or adds to it what a step has counted.
+func (s *step) noteRow(text, slot string, nonce []byte, token, least, seen int64) query {
+	args := []any{s.queue, slot, nonce, token, least, seen, s.now.steady}
+	for _, c := range counters {
+		args = append(args, s.counts[c])
+	}
+	return statement(text, args...)
 }
 
 // foldText takes rows away that only have counts: those of transactions of users, and of
@@ -229,12 +238,4 @@ func (s *step) fold(besides string) query {
 		}
 		return err
 	})
-}
-
-func (s *step) counted() []any {
-	all := make([]any, len(counters))
-	for i, c := range counters {
-		all[i] = s.counts[c]
-	}
-	return all
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // migrations are the statements that make the tables, version after version. A database of a
@@ -62,25 +63,12 @@ const details = `payload {bytes} NOT NULL, rest {bytes} NOT NULL, error {bytes} 
 // differs is what the words of a migration stand for in a dialect; an empty statement is left
 // out.
 func (d *dialect) differs(statement string) string {
-	switch {
-	case d.postgres && statement == "{apart}", !d.postgres && statement == "{sequence}":
-		return ""
-	case statement == "{apart}":
-		return "CREATE TABLE tq_payload (queue TEXT NOT NULL, id TEXT NOT NULL, " + details + ", PRIMARY KEY (queue, id)) {table}"
-	case statement == "{sequence}":
-		return "CREATE SEQUENCE tq_token INCREMENT BY 1000"
+	const key = "queue TEXT NOT NULL, id TEXT NOT NULL, "
+	apart, sequence, inRow := "CREATE TABLE tq_payload ("+key+details+", PRIMARY KEY (queue, id)) {table}", "", ""
+	if d.postgres {
+		apart, sequence, inRow = "", "CREATE SEQUENCE tq_token INCREMENT BY 1000", ", "+details
 	}
-	const word = "{details}"
-	for i := range len(statement) - len(word) + 1 {
-		if statement[i:i+len(word)] == word {
-			more := ""
-			if d.postgres {
-				more = ", " + details
-			}
-			return statement[:i] + more + statement[i+len(word):]
-		}
-	}
-	return statement
+	return strings.NewReplacer("{apart}", apart, "{sequence}", sequence, "{details}", inRow).Replace(statement)
 }
 
 // migrate brings the tables to the version that this code has, and returns the id of the

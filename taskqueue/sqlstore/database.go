@@ -77,6 +77,20 @@ func statement(text string, args ...any) query { return query{text: text, args: 
 // A scanner reads the columns of one row of a result.
 type scanner = func(into ...any) error
 
+// scanAll calls each with every row of a result, of pgx or of package database/sql.
+func scanAll(rows interface {
+	Next() bool
+	Scan(into ...any) error
+	Err() error
+}, each func(scanner) error) error {
+	for rows.Next() {
+		if err := each(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
 // each1, each2 and each3 call f with the columns of each row.
 func each1[A any](f func(A)) func(scanner) error {
 	return func(scan scanner) (err error) {

@@ -124,7 +124,8 @@ func (t *foreignTx) once(q *query) error {
 		q.clock.steady = q.clock.wall
 		return err
 	}
-	if q.each == nil && q.added == nil {
+	each := q.returned()
+	if each == nil {
 		_, err := t.tx.ExecContext(t.ctx, t.s.d.read(text), args...)
 		return err
 	}
@@ -133,13 +134,5 @@ func (t *foreignTx) once(q *query) error {
 		return err
 	}
 	defer func() { _ = rows.Close() }()
-	if q.added != nil {
-		return tellAdded(rows, q)
-	}
-	for rows.Next() {
-		if err := q.each(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return scanAll(rows, each)
 }

@@ -42,7 +42,7 @@ type front struct {
 	buried  bool      // there may be more dead letters than when a claim has looked for those that are not kept
 	kept    int       // MaxDead, as it was then
 	looked  time.Time // when that was
-	busy    bool      // the last claim has found something, and no limits
+	busy    bool      // the last claim has found something, in a queue without limits
 }
 
 // wholeEvery is how long what others have added before the front may stay unseen.
@@ -65,15 +65,15 @@ func (f *fronts) of(queue string) dues {
 	return f.ofLocked(queue).due
 }
 
-// look is of for a claim, which looks from the beginning once in a while.
-func (f *fronts) look(queue string) (due dues, lowered uint64) {
+// look returns the front for a claim, which looks from the beginning once in a while.
+func (f *fronts) look(queue string) front {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	of := f.ofLocked(queue)
 	if time.Since(of.whole) >= wholeEvery {
 		of.due, of.whole = dues{}, time.Now()
 	}
-	return of.due, of.lowered
+	return *of
 }
 
 // found notes where a claim has found tasks, unless something was added before that
@@ -85,13 +85,6 @@ func (f *fronts) found(queue string, due dues, lowered uint64, busy bool) {
 	if of.busy = busy; of.lowered == lowered {
 		of.due = due
 	}
-}
-
-// isBusy reports whether the last claim has found something in a queue without limits.
-func (f *fronts) isBusy(queue string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.ofLocked(queue).busy
 }
 
 // lower has claims look from where tasks are due that this process has written; negative:

@@ -73,16 +73,16 @@ func TestWhatOthersAddBeforeTheFrontIsFoundWithinASecond(t *testing.T) {
 // A claim that has looked before something was added does not move the front past it.
 func TestAFrontIsNotMovedPastWhatWasAddedMeanwhile(t *testing.T) {
 	var f fronts
-	due, lowered := f.look("q")
-	due[0] = 100
-	f.found("q", due, lowered, false)
-	due, lowered = f.look("q")
+	seen := f.look("q")
+	seen.due[0] = 100
+	f.found("q", seen.due, seen.lowered, false)
+	seen = f.look("q")
 	f.lower("q", dues{50, -1, -1, -1, -1, -1, -1, -1})
-	due[0] = 200
-	f.found("q", due, lowered, false)
+	seen.due[0] = 200
+	f.found("q", seen.due, seen.lowered, false)
 	assert.EqualValues(t, 50, f.of("q")[0])
-	due, lowered = f.look("q")
-	due[0] = 200
-	f.found("q", due, lowered, false)
+	seen = f.look("q")
+	seen.due[0] = 200
+	f.found("q", seen.due, seen.lowered, false)
 	assert.EqualValues(t, 200, f.of("q")[0])
 }

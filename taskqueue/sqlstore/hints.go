@@ -13,13 +13,13 @@ import (
 // hints tells those who wait that something is due earlier than they know. It listens to
 // other processes from the first wait on.
 type hints struct {
-	start func() (stop func()) // begins to listen; nil: there is nobody else
+	listen func(ctx context.Context) // listens to others until ctx is done; nil: there is nobody else
 	// ready is closed when others are listened to, or when that was tried for the first time.
 	ready chan struct{}
 
 	mu     sync.Mutex
 	of     map[string]*hint // by queue
-	stop   func()
+	stop   func()           // ends what listens, and joins it
 	closed bool
 	fault  error // why hints do not come; a Wait is to tell
 	told   bool  // one has
@@ -110,9 +110,12 @@ func (h *hints) saw(queue string, wakes int64) (before bool) {
 func (h *hints) after(queue string, seen uint64, listen bool) (next <-chan struct{}, missed, closed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if listen && h.stop == nil && h.start != nil && !h.closed {
+	if listen && h.stop == nil && h.listen != nil && !h.closed {
 		h.ready = make(chan struct{})
-		h.stop = h.start()
+		ctx, cancel := context.WithCancel(context.Background())
+		var listener sync.WaitGroup
+		listener.Go(func() { h.listen(ctx) })
+		h.stop = func() { cancel(); listener.Wait() }
 	}
 	of := h.hintLocked(queue)
 	return of.next, of.n != seen, h.closed
@@ -171,7 +174,7 @@ func (s *Store) Wait(ctx context.Context, queue string, seen uint64, until time.
 	if fault := s.hints.untold(); fault != nil {
 		return fault
 	}
-	if s.hints.start != nil && long {
+	if s.hints.listen != nil && long {
 		begin := s.watches
 		if s.postgres {
 			begin = s.sleeps

@@ -63,28 +63,19 @@ func (s *Store) sleeps(ctx context.Context, queue string) (told bool, err error)
 // channel is where processes listen.
 func (s *Store) channel() string { return s.db.dialect().read("tq_wake") }
 
-// listen receives hints on a connection of its own until stop is called. A pool of one
+// listen receives hints on a connection of its own until ctx is done. A pool of one
 // connection would have nothing left.
-func listen(s *Store, db *server) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		pause := 50 * time.Millisecond
-		tried := sync.OnceFunc(func() { close(s.hints.ready) })
-		for ctx.Err() == nil {
-			began := time.Now()
-			receive(ctx, s, db, tried)
-			tried()
-			if pause = min(2*pause, 5*time.Second); time.Since(began) > time.Minute {
-				pause = 50 * time.Millisecond
-			}
-			sleep(ctx, pause)
+func listen(ctx context.Context, s *Store, db *server) {
+	pause := 50 * time.Millisecond
+	tried := sync.OnceFunc(func() { close(s.hints.ready) })
+	for ctx.Err() == nil {
+		began := time.Now()
+		receive(ctx, s, db, tried)
+		tried()
+		if pause = min(2*pause, 5*time.Second); time.Since(began) > time.Minute {
+			pause = 50 * time.Millisecond
 		}
-	}()
-	return func() {
-		cancel()
-		<-done
+		sleep(ctx, pause)
 	}
 }
 

@@ -51,13 +51,14 @@ func (c *claiming) headsAsked() (args, into []any) {
 
 // look reads all that a claim has to know before it does anything.
 func (c *claiming) look() error {
-	c.front, c.lowered = c.s.fronts.look(c.queue)
+	front := c.s.fronts.look(c.queue)
+	c.front, c.lowered = front.due, front.lowered
 	var settings, keys string
 	of := []any{&settings, &c.lastToken, &c.boot, &keys, &c.seen.last, &c.seen.least}
 	args, into := c.headsAsked()
 	queries := []query{{clock: &c.now},
 		row("SELECT nonce, token FROM tq_worker WHERE queue = $1 AND worker = $2 {lock}", []any{c.queue, "w:" + c.r.Worker}, &c.nonce, &c.base)}
-	if c.ahead = nil; c.s.postgres && c.s.fronts.isBusy(c.queue) {
+	if c.ahead = nil; c.s.postgres && front.busy {
 		c.ahead = &ahead{want: min(max(c.r.Max, 0), taskqueue.MaxBatch)}
 		// The tokens are drawn when the tasks are locked: else another could claim and settle one of them between the two,
 		// and the later claim would have the smaller token.

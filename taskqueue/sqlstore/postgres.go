@@ -188,21 +188,15 @@ func (t *serverTx) send(all []query, last bool) error {
 // queue adds a statement to a message, and says what becomes of its results.
 func (t *serverTx) queue(batch *pgx.Batch, q *query) {
 	if q.clock != nil {
-		if t.foreign {
-			batch.Queue(foreignClockText).QueryRow(func(r pgx.Row) error {
-				err := r.Scan(&q.clock.wall)
-				q.clock.steady = q.clock.wall
-				return err
-			})
-			return
+		text, into := foreignClockText, []any{&q.clock.wall}
+		if !t.foreign {
+			text, into = clockText, append(into, new(string))
 		}
-		text := clockText
-		if q.brief {
+		if q.brief && !t.foreign {
 			text = briefClockText
 		}
 		batch.Queue(text).QueryRow(func(r pgx.Row) error {
-			var timeout string
-			err := r.Scan(&q.clock.wall, &timeout)
+			err := r.Scan(into...)
 			q.clock.steady = q.clock.wall
 			return err
 		})
@@ -213,40 +207,22 @@ func (t *serverTx) queue(batch *pgx.Batch, q *query) {
 		text, args = q.bulk.postgres, append(q.bulk.arrays(q.rows), q.args...)
 	}
 	queued := batch.Queue(t.s.d.read(text), args...)
-	switch {
-	case q.each != nil:
-		queued.Query(func(rows pgx.Rows) error {
-			for rows.Next() {
-				if err := q.each(rows.Scan); err != nil {
-					return err
-				}
-			}
-			return rows.Err()
-		})
-	case q.added != nil:
-		queued.Query(func(rows pgx.Rows) error { return tellAdded(rows, q) })
-	case q.affected != nil:
+	if each := q.returned(); each != nil {
+		queued.Query(func(rows pgx.Rows) error { return scanAll(rows, each) })
+	} else if q.affected != nil {
 		queued.Exec(func(tag pgconn.CommandTag) error { *q.affected += tag.RowsAffected(); return nil })
 	}
 }
 
-// tellAdded tells which rows of an insertion were added: no two have the same key.
-func tellAdded(rows interface {
-	Next() bool
-	Scan(...any) error
-	Err() error
-}, q *query) error {
-	type key struct{ first, second any }
-	at := make(map[key]int, len(q.rows))
+// returned is what reads a row that a statement returns: an insertion returns the first two columns of what was added,
+// and no two rows have those.
+func (q *query) returned() func(scanner) error {
+	if q.added == nil {
+		return q.each
+	}
+	at := make(map[[2]any]int, len(q.rows))
 	for i, r := range q.rows {
-		at[key{r[0], r[1]}] = i
+		at[[2]any{r[0], r[1]}] = i
 	}
-	for rows.Next() {
-		var first, second string
-		if err := rows.Scan(&first, &second); err != nil {
-			return err
-		}
-		q.added(at[key{first, second}])
-	}
-	return rows.Err()
+	return each2(func(first, second string) { q.added(at[[2]any{first, second}]) })
 }

@@ -131,10 +131,5 @@ func (t *poolTx) once(q *query, text string, args []any, at int) error {
 		return err
 	}
 	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		if err := q.each(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return scanAll(rows, q.each)
 }

@@ -168,7 +168,7 @@ func fileStore(ctx context.Context, db sessions, opts []Option) (*Store, error) 
 		f.clock = programTime
 	} else {
 		f.clock = machineTime()
-		s.hints.start = func() func() { return watch(s, f, path) }
+		s.hints.listen = func(ctx context.Context) { s.watch(ctx, f, path) }
 	}
 	return s, s.begin(ctx)
 }
@@ -181,7 +181,7 @@ func serverStore(ctx context.Context, pool *pgxpool.Pool, own bool, opts []Optio
 	s.postgres = true
 	db := &server{pool: pool, d: newDialect(true, o.prefix), own: own}
 	s.db = db
-	s.hints.start = func() func() { return listen(s, db) }
+	s.hints.listen = func(ctx context.Context) { listen(ctx, s, db) }
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}

@@ -9,34 +9,20 @@ import (
 // every is how long the watcher sleeps between two looks at the file.
 const every = 2 * time.Millisecond
 
-// watch looks for changes of the file, by any process, until stop is called. SQLite keeps a
+// watch looks for changes of the file, by any process, until ctx is done. SQLite keeps a
 // number that a connection sees change with every commit of another one, and to read it takes
 // some microseconds. Only then one number is read of each queue that somebody waits for, and
 // only those hinted of which that has changed: a hint makes its reader write, and would
 // otherwise wake all other processes.
-func watch(s *Store, f *file, path string) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		w := &watcher{s: s, f: f}
-		for ctx.Err() == nil {
-			w.run(ctx, path) // ends by itself only if the file cannot be read
-			sleep(ctx, time.Second)
-		}
-	}()
-	return func() {
-		cancel()
-		<-done
+func (s *Store) watch(ctx context.Context, f *file, path string) {
+	for ctx.Err() == nil {
+		s.watchOnce(ctx, f, path)
+		sleep(ctx, time.Second)
 	}
 }
 
-type watcher struct {
-	s *Store
-	f *file
-}
-
-func (w *watcher) run(ctx context.Context, path string) {
+// watchOnce ends by itself only if the file cannot be read.
+func (s *Store) watchOnce(ctx context.Context, f *file, path string) {
 	db, err := sql.Open("sqlite", fileURL(path)+"?_pragma=busy_timeout(0)&_pragma=query_only(1)")
 	if err != nil {
 		return
@@ -56,7 +42,7 @@ func (w *watcher) run(ctx context.Context, path string) {
 			return
 		} else if err == nil && number != last {
 			began := time.Now()
-			w.look(ctx)
+			s.lookAtWakes(ctx, f)
 			last = number
 			pause = max(every, 3*time.Since(began)) // never more than a quarter of the time
 		}
@@ -64,11 +50,11 @@ func (w *watcher) run(ctx context.Context, path string) {
 	}
 }
 
-// look hints the queues whose wakes have changed.
-func (w *watcher) look(ctx context.Context) {
-	for _, queue := range w.s.hints.watched() {
-		if wakes, err := w.f.wakes(ctx, queue); err == nil {
-			w.s.hints.saw(queue, wakes)
+// lookAtWakes hints the queues whose wakes have changed.
+func (s *Store) lookAtWakes(ctx context.Context, f *file) {
+	for _, queue := range s.hints.watched() {
+		if wakes, err := f.wakes(ctx, queue); err == nil {
+			s.hints.saw(queue, wakes)
 		}
 	}
 }

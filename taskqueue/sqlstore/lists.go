@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
-	"strings"
+	"maps"
+	"slices"
 
 	"github.com/ambit-go/ambit/taskqueue"
-	"github.com/ambit-go/ambit/taskqueue/internal/limit"
 )
 
 // A span is a part of a queue in an order of an index: tasks of one class, or in one state.
@@ -136,46 +136,60 @@ func walk(t tx, queue string, all []span, after place, reverse bool, now int64, 
 	return nil
 }
 
+// A finding is up to most tasks in a state, as one step may look for them, and the cursor of what comes next.
+type finding struct {
+	state   taskqueue.State
+	reverse bool
+	most    int
+	found   []*record
+	next    string
+}
+
+// look finds the tasks behind a place.
+func (f *finding) look(t tx, queue string, after place, now moment) error {
+	seen, bytes, last := 0, 0, place{}
+	f.found, f.next = nil, ""
+	visit := func(r *record, at place) bool {
+		if seen == taskqueue.MaxBatch || len(f.found) == f.most || bytes >= taskqueue.MaxBatchBytes {
+			f.next = last.cursor()
+			return false
+		}
+		seen++
+		last = at
+		if r.info(now).State == f.state {
+			f.found, bytes = append(f.found, r), bytes+r.weight()
+		}
+		return true
+	}
+	return walk(t, queue, spans(f.state), after, f.reverse, now.wall, taskqueue.MaxBatch+1, visit)
+}
+
 // List is a method of taskqueue.Store.
-func (s *Store) List(ctx context.Context, queue string, req taskqueue.ListRequest) (page taskqueue.Page, err error) {
+func (s *Store) List(ctx context.Context, queue string, r taskqueue.ListRequest) (page taskqueue.Page, err error) {
 	if err := taskqueue.CheckName("queue", queue); err != nil {
 		return page, err
 	}
-	after, err := readCursor(req.Cursor)
+	after, err := readCursor(r.Cursor)
 	if err != nil {
 		return page, err
 	}
-	most := min(max(req.Max, 0), taskqueue.MaxBatch)
-	if most == 0 {
-		most = 100
+	f := &finding{state: r.State, reverse: r.Reverse, most: min(max(r.Max, 0), taskqueue.MaxBatch)}
+	if f.most == 0 {
+		f.most = 100
 	}
 	err = s.db.transact(ctx, reads, func(t tx) error {
-		page = taskqueue.Page{}
 		var now moment
 		if err := t.run(query{clock: &now}); err != nil {
 			return err
 		}
-		var found []*record
-		seen, bytes, last := 0, 0, place{}
-		err := walk(t, queue, spans(req.State), after, req.Reverse, now.wall, taskqueue.MaxBatch+1, func(r *record, at place) bool {
-			if seen == taskqueue.MaxBatch || len(found) == most || bytes >= taskqueue.MaxBatchBytes {
-				page.Cursor = last.cursor()
-				return false
-			}
-			seen++
-			last = at
-			if r.info(now).State == req.State {
-				found, bytes = append(found, r), bytes+r.weight()
-			}
-			return true
-		})
-		if err != nil {
+		if err := f.look(t, queue, after, now); err != nil {
 			return err
 		}
-		if err := t.end(loadPayloads(found, nil)); err != nil {
+		if err := t.end(loadPayloads(f.found, nil)); err != nil {
 			return err
 		}
-		for _, r := range found {
+		page = taskqueue.Page{Cursor: f.next}
+		for _, r := range f.found {
 			page.Tasks = append(page.Tasks, r.info(now))
 		}
 		return nil
@@ -195,130 +209,37 @@ func (s *Store) Purge(ctx context.Context, queue string, state taskqueue.State, 
 	if err != nil {
 		return 0, "", err
 	}
+	f := &finding{state: state, most: taskqueue.MaxBatch}
 	var st *step
 	err = s.db.transact(ctx, writes, func(t tx) error {
 		st = newStep(t, queue)
-		n, next = 0, ""
 		if err := t.run(query{clock: &st.now}); err != nil {
 			return err
 		}
-		now := st.now
-		ids, err := purged(t, queue, state, after, now, &next)
-		if err != nil {
+		if err := f.look(t, queue, after, st.now); err != nil {
 			return err
 		}
-		found := map[string]*record{}
-		if err := t.run(load(lockTasks, queue, ids, found)); err != nil {
-			return err
-		}
-		var gone []*record
-		for _, r := range found {
-			if r.info(now).State == state { // else somebody was faster
-				gone = append(gone, r)
-			}
-		}
-		n = len(gone)
-		if err := st.forgotten(s, gone...); err != nil {
+		if n, err = st.purge(s, f.found, state); err != nil {
 			return err
 		}
 		return s.finish(st, "act", false)
 	})
-	if err == nil {
-		s.written(st)
+	if err != nil {
+		return 0, "", err
 	}
-	return n, next, err
+	s.written(st)
+	return n, f.next, nil
 }
 
-// purged returns the ids that one step of a purge may delete, and where the next goes on.
-func purged(t tx, queue string, state taskqueue.State, after place, now moment, next *string) (ids []string, err error) {
-	seen, bytes, last := 0, 0, place{}
-	err = walk(t, queue, spans(state), after, false, now.wall, taskqueue.MaxBatch+1, func(r *record, at place) bool {
-		if seen == taskqueue.MaxBatch || bytes >= taskqueue.MaxBatchBytes {
-			*next = last.cursor()
-			return false
-		}
-		seen++
-		last = at
-		if r.info(now).State == state {
-			ids, bytes = append(ids, r.ID), bytes+r.weight()
-		}
-		return true
-	})
-	return ids, err
-}
-
-// Stats is a method of taskqueue.Store. It counts what the indexes have, and looks at no task: a fraction of a second
-// for a million of them.
-func (s *Store) Stats(ctx context.Context, queue string) (stats taskqueue.Stats, err error) {
-	if err := taskqueue.CheckName("queue", queue); err != nil {
-		return stats, err
+// purge deletes those of some tasks that are still in a state when they are locked.
+func (s *step) purge(store *Store, found []*record, state taskqueue.State) (n int, err error) {
+	ids, locked := make([]string, len(found)), map[string]*record{}
+	for i, r := range found {
+		ids[i] = r.ID
 	}
-	err = s.db.transact(ctx, reads, func(t tx) error {
-		var now moment
-		settings, limits := "", ""
-		stats = taskqueue.Stats{Queue: queue, States: map[taskqueue.State]int64{}, Counts: map[taskqueue.Counter]int64{}}
-		if err := t.run(query{clock: &now}, row("SELECT settings, "+limitsOf+" FROM tq_queue WHERE queue = $1", []any{queue}, &settings, &limits)); err != nil {
-			return err
-		}
-		set, err := limit.Parse(limits)
-		if err != nil {
-			return err
-		}
-		if stats.Settings, err = readSettings(settings); err != nil {
-			return err
-		}
-		if set != nil && len(set.Limits) > 0 {
-			stats.Limits = set.Limits
-		}
-		return countAll(t, &stats, now)
-	})
-	return stats, err
-}
-
-const (
-	readyText  = "SELECT count(*) FROM tq_task WHERE queue = $1 AND class = $2 AND state < 3 AND due <= $3"
-	laterText  = "SELECT count(*) FROM tq_task WHERE queue = $1 AND class = $2 AND state < 3 AND due > $3"
-	oldestText = "SELECT due FROM tq_task WHERE queue = $1 AND class = $2 AND state < 3 AND due <= $3 ORDER BY due LIMIT 1"
-	endedText  = "SELECT state, count(*) FROM tq_task WHERE queue = $1 AND state > 4 GROUP BY state"
-	parkedText = "SELECT count(*) FROM tq_task WHERE queue = $1 AND state = 4"
-)
-
-func countAll(t tx, stats *taskqueue.Stats, now moment) error {
-	queue := stats.Queue
-	var ready, later, retries, runs int64
-	queries := []query{
-		row("SELECT count(*) FROM tq_task WHERE queue = $1 AND state = 2 AND due > $2", []any{queue, now.wall}, &retries),
-		row(runningText, []any{queue}, &runs),
-		row(parkedText, []any{queue}, &stats.Limited),
-		eachRow(endedText, []any{queue}, each2(func(state, n int64) { stats.States[readState(state)] = n })),
+	if err := s.t.run(load(lockTasks, s.queue, ids, locked)); err != nil {
+		return 0, err
 	}
-	for class := range taskqueue.Priorities {
-		args := []any{queue, int64(class), now.wall}
-		add := func(text string, to *int64) {
-			queries = append(queries, eachRow(text, args, each1(func(n int64) { *to += n })))
-		}
-		add(readyText, &ready)
-		add(laterText, &later)
-		queries = append(queries, eachRow(oldestText, args, each1(func(first int64) {
-			stats.Latest = max(stats.Latest, timeOf(now.wall).Sub(timeOf(first)))
-		})))
-	}
-	sums := make([]string, len(counters))
-	counts := make([]int64, len(counters))
-	into := make([]any, len(counters))
-	for i, c := range counters {
-		sums[i], into[i] = "CAST(coalesce(sum("+string(c)+"), 0) AS BIGINT)", &counts[i]
-	}
-	queries = append(queries, row("SELECT "+strings.Join(sums, ", ")+" FROM tq_worker WHERE queue = $1", []any{queue}, into...))
-	if err := t.end(queries...); err != nil {
-		return err
-	}
-	for i, c := range counters {
-		if counts[i] != 0 {
-			stats.Counts[c] = counts[i]
-		}
-	}
-	stats.States[taskqueue.StateReady], stats.States[taskqueue.StateRunning] = ready+stats.Limited, runs
-	stats.States[taskqueue.StateRetrying], stats.States[taskqueue.StateScheduled] = retries, later-retries
-	return nil
+	maps.DeleteFunc(locked, func(_ string, r *record) bool { return r.info(s.now).State != state })
+	return len(locked), s.forgotten(store, slices.Collect(maps.Values(locked))...)
 }

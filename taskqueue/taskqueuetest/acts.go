@@ -74,9 +74,7 @@ func cancel(f *fixture) {
 		}
 		assert.True(f, f.act(id, store.ActCancel))
 		f.in(id, taskqueue.StateRunning)
-		r, err := f.s.Extend(ctx, store.ExtendRequest{Queue: queue, Worker: "w", Lease: time.Minute, Refs: []store.Ref{{ID: id, Token: run.Token}}})
-		require.NoError(f, err)
-		assert.Equal(f, []store.ExtendResult{store.CancelRequested}, r)
+		assert.Equal(f, []store.ExtendResult{store.CancelRequested}, f.extend(time.Minute, ref(run)))
 		want, answer := taskqueue.StateCancelled, store.Overruled
 		if kind == store.Succeeded {
 			want, answer = taskqueue.StateDone, store.Settled
@@ -119,19 +117,6 @@ func expired(f *fixture) {
 	assert.Contains(f, f.get("a").LastError, "expired")
 }
 
-// purge deletes all tasks in a state and returns how many.
-func (f *fixture) purge(s taskqueue.State) (n int) {
-	f.Helper()
-	for cursor := ""; ; {
-		some, next, err := f.s.Purge(ctx, queue, s, cursor)
-		require.NoError(f, err)
-		n += some
-		if cursor = next; cursor == "" {
-			return n
-		}
-	}
-}
-
 func pages(f *fixture) {
 	var want []string
 	for i := range 25 {
@@ -139,23 +124,11 @@ func pages(f *fixture) {
 		want = append(want, id)
 		f.add(task(id))
 	}
-	var got []string
-	r := taskqueue.ListRequest{State: taskqueue.StateReady, Max: 10}
-	for {
-		page, err := f.s.List(ctx, queue, r)
-		require.NoError(f, err)
-		for _, t := range page.Tasks {
-			got = append(got, t.ID)
-		}
-		if r.Cursor = page.Cursor; r.Cursor == "" {
-			break
-		}
-	}
+	got, _ := f.list(taskqueue.ListRequest{State: taskqueue.StateReady, Max: 10})
 	assert.Equal(f, want, got)
 	assert.Equal(f, 25, f.purge(taskqueue.StateReady))
 	_, err := f.s.List(ctx, queue, taskqueue.ListRequest{State: taskqueue.StateReady, Cursor: "no hex"})
-	var wrong *taskqueue.InvalidError
-	assert.ErrorAs(f, err, &wrong)
+	f.invalid(err)
 }
 
 func names(f *fixture) {
@@ -171,18 +144,14 @@ func names(f *fixture) {
 
 func apart(f *fixture) {
 	f.add(unique("a"))
-	t := unique("a")
-	t.Queue = queue + "2"
-	r, err := f.s.Enqueue(ctx, t.Queue, []taskqueue.Task{t})
-	require.NoError(f, err)
-	assert.Equal(f, taskqueue.Added, r[0].Verdict)
+	second := &fixture{f.T, f.s, queue + "2", 0}
+	assert.Equal(f, taskqueue.Added, second.add(unique("a"))[0].Verdict)
 	assert.Len(f, f.claim(10), 1)
 	all, err := f.s.Queues(ctx)
 	require.NoError(f, err)
 	assert.Equal(f, []string{queue, queue + "2"}, all)
 	for _, bad := range []string{"", "a\x00b", string(make([]byte, 300))} {
 		_, err := f.s.Enqueue(ctx, bad, nil)
-		var wrong *taskqueue.InvalidError
-		assert.ErrorAs(f, err, &wrong)
+		f.invalid(err)
 	}
 }

@@ -34,12 +34,6 @@ var afterTests = map[string]func(*fixture){
 	"After: what waits is listed and counted":                       afterListed,
 }
 
-func init() {
-	for name, f := range afterTests {
-		tests[name] = f
-	}
-}
-
 // after is a task that waits for others.
 func after(id string, onFailed taskqueue.OnFailed, parents ...string) taskqueue.Task {
 	t := task(id)
@@ -250,7 +244,7 @@ func afterListed(f *fixture) {
 	got, _ = f.list(taskqueue.ListRequest{State: taskqueue.StateWaiting, Max: 4, Reverse: true})
 	slices.Reverse(got)
 	assert.Equal(f, want, got)
-	assert.EqualValues(f, 25, f.stats().States[taskqueue.StateWaiting])
+	f.counts(25, taskqueue.StateWaiting)
 	assert.Equal(f, 25, f.purge(taskqueue.StateWaiting))
 	f.in("a", taskqueue.StateReady)
 }

@@ -32,13 +32,8 @@ func afterUnknown(f *fixture) {
 		require.Error(f, err)
 		return err
 	}
-	var wrong *taskqueue.InvalidError
-	invalid := func(tasks ...taskqueue.Task) {
-		f.Helper()
-		assert.ErrorAs(f, refuses(tasks...), &wrong)
-	}
-	invalid(task("x"), after("b", "", "there", "nobody"))
-	assert.Contains(f, wrong.Why, `"nobody"`)
+	invalid := func(tasks ...taskqueue.Task) string { f.Helper(); return f.invalid(refuses(tasks...)).Why }
+	assert.Contains(f, invalid(task("x"), after("b", "", "there", "nobody")), `"nobody"`)
 	invalid(after("b", "", "x"), task("x"))
 	invalid(after("b", "", "b"))
 	invalid(after("b", "", "there", "there"))
@@ -51,9 +46,9 @@ func afterUnknown(f *fixture) {
 	}
 	invalid(after("b", "", many...))
 	_, err := f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "n", Schedule: "@daily", At: time.Now(), Task: after("b", "", "there")})
-	assert.ErrorAs(f, err, &wrong)
+	f.invalid(err)
 	_, err = f.s.Enqueue(ctx, queue+"2", []taskqueue.Task{after("b", "", "there")})
-	assert.ErrorAs(f, err, &wrong)
+	f.invalid(err)
 	var held *taskqueue.DuplicateError
 	require.ErrorAs(f, refuses(unique("x"), after("b", "", "x")), &held)
 	assert.Equal(f, "holder", held.Holder)
@@ -97,10 +92,10 @@ func afterActs(f *fixture) {
 		f.add(task("a"), after("b", "", "a"), after("c", "", "b"))
 		assert.True(f, a.act(), name)
 		for id, want := range map[string]taskqueue.State{"a": taskqueue.StateReady, "b": a.want, "c": a.next} {
-			if i, err := f.s.Get(ctx, queue, id); want == 0 {
-				assert.ErrorIs(f, err, taskqueue.ErrNotFound, "%s: %s", name, id)
+			if want == 0 {
+				f.gone(id, name)
 			} else {
-				assert.Equal(f, want, i.State, "%s: %s", name, id)
+				assert.Equal(f, want, f.get(id).State, "%s: %s", name, id)
 			}
 		}
 		audit(f.T, f.s)
@@ -111,8 +106,7 @@ func afterActs(f *fixture) {
 			}
 			more = len(runs) > 0
 		}
-		states := f.stats().States
-		assert.Zero(f, states[taskqueue.StateWaiting], name)
+		f.counts(0, taskqueue.StateWaiting)
 		for _, s := range []taskqueue.State{taskqueue.StateDone, taskqueue.StateCancelled} {
 			f.purge(s)
 		}
@@ -136,10 +130,8 @@ func afterFilters(f *fixture) {
 	n, err = q.DeleteAll(ctx, taskqueue.Filter{})
 	require.NoError(f, err)
 	assert.Positive(f, n)
-	for _, id := range []string{"a", "b"} {
-		_, err = f.s.Get(ctx, queue, id)
-		assert.ErrorIs(f, err, taskqueue.ErrNotFound, id)
-	}
+	f.gone("a", "deleted with all")
+	f.gone("b", "deleted with all")
 }
 
 func afterUnique(f *fixture) {

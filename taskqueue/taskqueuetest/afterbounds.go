@@ -14,7 +14,7 @@ func afterMany(f *fixture) {
 	for _, kind := range []store.OutcomeKind{store.Succeeded, store.Buried} {
 		f.add(task("parent"))
 		f.many(2500, func(_ int, t *taskqueue.Task) { t.After = []string{"parent"} })
-		assert.EqualValues(f, 2500, f.stats().States[taskqueue.StateWaiting])
+		f.counts(2500, taskqueue.StateWaiting)
 		f.run("parent", kind)
 		waits := f.stats().States[taskqueue.StateWaiting]
 		assert.Less(f, waits, int64(2500))
@@ -30,14 +30,13 @@ func afterMany(f *fixture) {
 			assert.False(f, waits > 0 && (got.NextDue.IsZero() || got.NextDue.After(got.Now)), "there is more to do")
 			var all []store.Outcome
 			for _, run := range got.Tasks {
-				all = append(all, store.Outcome{Ref: store.Ref{ID: run.ID, Token: run.Token}, Kind: store.Succeeded})
+				all = append(all, store.Outcome{Ref: ref(run), Kind: store.Succeeded})
 			}
-			_, err := f.s.Settle(ctx, queue, all)
-			require.NoError(f, err)
+			f.settleAll(all...)
 		}
 		want := map[store.OutcomeKind]int{store.Succeeded: 2500}[kind]
 		assert.Equal(f, want, n)
-		assert.EqualValues(f, 2500-want, f.stats().States[taskqueue.StateCancelled])
+		f.counts(2500-want, taskqueue.StateCancelled)
 		f.act("parent", store.ActDelete)
 		assert.Equal(f, 2500, f.purge(taskqueue.StateCancelled)+f.purge(taskqueue.StateDone))
 	}
@@ -55,12 +54,18 @@ func afterWide(f *fixture) {
 	}
 	f.act("a", store.ActCancel)
 	assert.GreaterOrEqual(f, f.stats().States[taskqueue.StateWaiting], int64(1200-500), "a thousand edges are those of 500")
+	f.claimUntilNoneWaits(20)
+	f.run("b", store.Succeeded)
+	f.counts(1201, taskqueue.StateCancelled)
+}
+
+// claimUntilNoneWaits has claims go on to tell the tasks that wait.
+func (f *fixture) claimUntilNoneWaits(most int) {
+	f.Helper()
 	for n := 0; f.stats().States[taskqueue.StateWaiting] > 0; n++ {
-		require.Less(f, n, 20)
+		require.Less(f, n, most)
 		f.claim(0)
 	}
-	f.run("b", store.Succeeded)
-	assert.EqualValues(f, 1201, f.stats().States[taskqueue.StateCancelled])
 }
 
 func afterDeep(f *fixture) {
@@ -69,12 +74,9 @@ func afterDeep(f *fixture) {
 		tasks = append(tasks, after(fmt.Sprintf("%03d", i), "", tasks[i-1].ID))
 	}
 	f.add(tasks...)
-	assert.EqualValues(f, 199, f.stats().States[taskqueue.StateWaiting])
+	f.counts(199, taskqueue.StateWaiting)
 	f.act("000", store.ActCancel)
 	audit(f.T, f.s)
-	for n := 0; f.stats().States[taskqueue.StateWaiting] > 0; n++ {
-		require.Less(f, n, 50)
-		f.claim(0)
-	}
-	assert.EqualValues(f, 200, f.stats().States[taskqueue.StateCancelled])
+	f.claimUntilNoneWaits(50)
+	f.counts(200, taskqueue.StateCancelled)
 }

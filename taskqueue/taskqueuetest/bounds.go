@@ -12,36 +12,26 @@ import (
 	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
-// many adds n tasks of which change makes what they are to be, a step's worth at a time.
-func (f *fixture) many(n int, change func(i int, t *taskqueue.Task)) {
-	f.Helper()
-	var tasks []taskqueue.Task
-	for i := range n {
-		t := task(fmt.Sprintf("%05d", i))
-		change(i, &t)
-		if tasks = append(tasks, t); len(tasks) == taskqueue.MaxBatch || i == n-1 {
-			f.add(tasks...)
-			tasks = nil
-		}
-	}
-}
-
-func (f *fixture) stats() taskqueue.Stats {
-	f.Helper()
-	s, err := f.s.Stats(ctx, queue)
-	require.NoError(f, err)
-	return s
-}
-
-// settleAll says that runs have failed, in one step.
-func (f *fixture) settleAll(runs []taskqueue.Info, after func(i int) time.Duration) {
+// failAll says that runs have failed, in one step.
+func (f *fixture) failAll(runs []taskqueue.Info, after func(i int) time.Duration) {
 	f.Helper()
 	all := make([]store.Outcome, len(runs))
 	for i, run := range runs {
-		all[i] = store.Outcome{Ref: store.Ref{ID: run.ID, Token: run.Token}, Kind: store.Failed, After: after(i)}
+		all[i] = store.Outcome{Ref: ref(run), Kind: store.Failed, After: after(i)}
 	}
-	_, err := f.s.Settle(ctx, queue, all)
-	require.NoError(f, err)
+	f.settleAll(all...)
+}
+
+// large adds ten tasks with the largest payloads of one task.
+func (f *fixture) large() (ids []string) {
+	f.Helper()
+	for i := range 10 {
+		t := task(fmt.Sprint(i))
+		t.Payload = make([]byte, taskqueue.MaxPayload)
+		f.add(t)
+		ids = append(ids, t.ID)
+	}
+	return ids
 }
 
 // A step that looked at all tasks to find those of a state would look at few of them
@@ -49,17 +39,15 @@ func (f *fixture) settleAll(runs []taskqueue.Info, after func(i int) time.Durati
 func purgeInSteps(f *fixture) {
 	f.many(2100, func(_ int, t *taskqueue.Task) {})
 	for range 3 {
-		f.settleAll(f.claim(700), func(int) time.Duration { return time.Hour })
+		f.failAll(f.claim(700), func(int) time.Duration { return time.Hour })
 	}
 	f.many(1200, func(i int, t *taskqueue.Task) { t.ID, t.Delay = fmt.Sprint("later", i), 2*time.Hour })
 	f.many(1100, func(i int, t *taskqueue.Task) { t.ID = fmt.Sprint("now", i) })
-	states := f.stats().States
-	assert.EqualValues(f, 2100, states[taskqueue.StateRetrying])
-	assert.EqualValues(f, 1200, states[taskqueue.StateScheduled])
-	assert.EqualValues(f, 1100, states[taskqueue.StateReady])
+	f.counts(2100, taskqueue.StateRetrying)
+	f.counts(1200, taskqueue.StateScheduled)
+	f.counts(1100, taskqueue.StateReady)
 
-	n, next, err := f.s.Purge(ctx, queue, taskqueue.StateReady, "")
-	require.NoError(f, err)
+	n, next := f.purgeStep(taskqueue.StateReady, "")
 	assert.Equal(f, taskqueue.MaxBatch, n)
 	assert.NotEmpty(f, next)
 	assert.Equal(f, 100, f.purge(taskqueue.StateReady))
@@ -71,13 +59,8 @@ func purgeInSteps(f *fixture) {
 }
 
 func purgeOfLargePayloads(f *fixture) {
-	for i := range 10 {
-		t := task(fmt.Sprint(i))
-		t.Payload = make([]byte, taskqueue.MaxPayload)
-		f.add(t)
-	}
-	n, next, err := f.s.Purge(ctx, queue, taskqueue.StateReady, "")
-	require.NoError(f, err)
+	f.large()
+	n, next := f.purgeStep(taskqueue.StateReady, "")
 	assert.Less(f, n, 6)
 	assert.NotEmpty(f, next)
 	assert.Equal(f, 10, n+f.purge(taskqueue.StateReady))
@@ -88,11 +71,10 @@ func purgeOfLargePayloads(f *fixture) {
 func scheduledBehindMuch(f *fixture) {
 	f.many(1500, func(int, *taskqueue.Task) {})
 	f.many(3, func(i int, t *taskqueue.Task) { t.ID, t.Delay = fmt.Sprint("later", i), time.Hour })
-	page, err := f.s.List(ctx, queue, taskqueue.ListRequest{State: taskqueue.StateScheduled, Max: 10})
-	require.NoError(f, err)
+	page := f.page(taskqueue.ListRequest{State: taskqueue.StateScheduled, Max: 10})
 	assert.Len(f, page.Tasks, 3, "in the first page")
 	assert.Equal(f, 3, f.purge(taskqueue.StateScheduled))
-	assert.EqualValues(f, 1500, f.stats().States[taskqueue.StateReady])
+	f.counts(1500, taskqueue.StateReady)
 }
 
 func statsAreExact(f *fixture) {
@@ -110,10 +92,9 @@ func statsAreExact(f *fixture) {
 	want(500, 2000, 0, 0)
 	runs := f.claim(100)
 	want(500, 1900, 100, 0)
-	f.settleAll(runs, func(i int) time.Duration { return time.Duration(i%2) * time.Hour })
+	f.failAll(runs, func(i int) time.Duration { return time.Duration(i%2) * time.Hour })
 	want(500, 1950, 0, 50)
-	later, err := f.s.List(ctx, queue, taskqueue.ListRequest{State: taskqueue.StateScheduled, Max: 7})
-	require.NoError(f, err)
+	later := f.page(taskqueue.ListRequest{State: taskqueue.StateScheduled, Max: 7})
 	for _, t := range later.Tasks {
 		f.act(t.ID, store.ActPromote)
 	}
@@ -135,18 +116,14 @@ func pagesGoOnWithoutTheirEnd(f *fixture) {
 		for _, reverse := range []bool{false, true} {
 			f.many(9, func(_ int, t *taskqueue.Task) { t.RunAt = at })
 			seen := map[string]int{}
-			r := taskqueue.ListRequest{State: taskqueue.StateReady, Max: 2, Reverse: reverse}
-			for r.Cursor != "" || len(seen) == 0 {
-				page, err := f.s.List(ctx, queue, r)
-				require.NoError(f, err)
-				for _, t := range page.Tasks {
+			f.pages(taskqueue.ListRequest{State: taskqueue.StateReady, Max: 2, Reverse: reverse}, func(tasks []taskqueue.Info) {
+				for _, t := range tasks {
 					seen[t.ID]++
 				}
-				if n := len(page.Tasks); n > 0 {
-					gone(page.Tasks[n-1].ID)
+				if n := len(tasks); n > 0 {
+					gone(tasks[n-1].ID)
 				}
-				r.Cursor = page.Cursor
-			}
+			})
 			assert.Len(f, seen, 9)
 			for id, n := range seen {
 				assert.Equal(f, 1, n, id)
@@ -164,21 +141,16 @@ func extendedBetweenPages(f *fixture) {
 	f.many(9, func(int, *taskqueue.Task) {})
 	seen := map[string]bool{}
 	f.claim(9)
-	r := taskqueue.ListRequest{State: taskqueue.StateRunning, Max: 2}
-	for pages := 0; r.Cursor != "" || pages == 0; pages++ {
-		require.Less(f, pages, 100)
-		page, err := f.s.List(ctx, queue, r)
-		require.NoError(f, err)
-		for _, t := range page.Tasks {
+	extended := 0
+	f.pages(taskqueue.ListRequest{State: taskqueue.StateRunning, Max: 2}, func(tasks []taskqueue.Info) {
+		for _, t := range tasks {
 			seen[t.ID] = true
 		}
-		if n := len(page.Tasks); n > 0 && pages < 3 {
-			last := page.Tasks[n-1]
-			_, err := f.s.Extend(ctx, store.ExtendRequest{Queue: queue, Worker: "w", Lease: time.Hour, Refs: []store.Ref{{ID: last.ID, Token: last.Token}}})
-			require.NoError(f, err)
+		if n := len(tasks); n > 0 && extended < 3 {
+			f.extend(time.Hour, ref(tasks[n-1]))
+			extended++
 		}
-		r.Cursor = page.Cursor
-	}
+	})
 	assert.Len(f, seen, 9)
 }
 
@@ -203,11 +175,7 @@ func longTimes(f *fixture) {
 
 func invalidRequests(f *fixture) {
 	f.add(task("there"))
-	wrong := func(what string, err error) {
-		f.Helper()
-		var invalid *taskqueue.InvalidError
-		assert.ErrorAs(f, err, &invalid, what)
-	}
+	wrong := func(what string, err error) { f.Helper(); f.invalid(err, what) }
 	for what, change := range map[string]func(*taskqueue.Task){
 		"no type":                 func(t *taskqueue.Task) { t.Type = "" },
 		"no id":                   func(t *taskqueue.Task) { t.ID = "" },
@@ -301,11 +269,7 @@ func rateOffAndOn(f *fixture) {
 }
 
 func claimOfLargePayloads(f *fixture) {
-	for i := range 10 {
-		t := task(fmt.Sprint(i))
-		t.Payload = make([]byte, taskqueue.MaxPayload)
-		f.add(t)
-	}
+	want := append([]string{"small"}, f.large()...)
 	small := task("small")
 	small.Priority = 7
 	f.add(small)
@@ -323,7 +287,7 @@ func claimOfLargePayloads(f *fixture) {
 			assert.False(f, got.NextDue.IsZero() || got.NextDue.After(got.Now), "there is more")
 		}
 	}
-	assert.Equal(f, []string{"small", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}, ids)
+	assert.Equal(f, want, ids)
 
 	largest := task("largest")
 	largest.Payload = make([]byte, taskqueue.MaxBatchBytes)
@@ -334,16 +298,14 @@ func claimOfLargePayloads(f *fixture) {
 // The notes of a handler since it was claimed may be more than what the claim was.
 func claimRepeatedWithProgress(f *fixture) {
 	f.many(6, func(int, *taskqueue.Task) {})
-	r := store.ClaimRequest{Queue: queue, Worker: "w", Nonce: "1", Max: 6, Lease: time.Minute}
-	got, err := f.s.Claim(ctx, r)
-	require.NoError(f, err)
+	r := store.ClaimRequest{Nonce: "1", Max: 6}
+	got := f.claims(r)
 	for _, t := range got.Tasks {
 		_, err := f.s.Extend(ctx, store.ExtendRequest{Queue: queue, Worker: "w", Lease: time.Minute,
-			Refs: []store.Ref{{ID: t.ID, Token: t.Token}}, Progress: map[string][]byte{t.ID: make([]byte, 1<<20)}})
+			Refs: []store.Ref{ref(t)}, Progress: map[string][]byte{t.ID: make([]byte, 1<<20)}})
 		require.NoError(f, err)
 	}
-	got, err = f.s.Claim(ctx, r)
-	require.NoError(f, err)
+	got = f.claims(r)
 	bytes := 0
 	for _, t := range got.Tasks {
 		bytes += len(t.Progress)

@@ -57,8 +57,7 @@ func allOfAFilter(f *fixture) {
 	require.NoError(f, err)
 	assert.Equal(f, 127, n)
 	_, err = q.RetryAll(ctx, taskqueue.Filter{State: taskqueue.StateReady})
-	var wrong *taskqueue.InvalidError
-	assert.ErrorAs(f, err, &wrong)
+	f.invalid(err)
 }
 
 // One whose key somebody else has is left, and the others are retried.

@@ -1,7 +1,6 @@
 package taskqueuetest
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -24,14 +23,6 @@ func (f *fixture) quiet() taskqueue.Claimed {
 		require.NoError(f, f.s.Wait(ctx, queue, got.Seen, time.Now().Add(20*time.Millisecond)))
 	}
 	return f.asks(10)
-}
-
-func (f *fixture) asks(n int) taskqueue.Claimed {
-	f.Helper()
-	f.n++
-	got, err := f.s.Claim(ctx, store.ClaimRequest{Queue: queue, Worker: "w", Nonce: fmt.Sprint(f.n), Max: n, Lease: time.Minute})
-	require.NoError(f, err)
-	return got
 }
 
 // soon waits for a hint that is to come, or has come.

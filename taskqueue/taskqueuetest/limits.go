@@ -46,9 +46,9 @@ func limitByKey(f *fixture) {
 	assert.EqualValues(f, 1, stats.Limited)
 	assert.Equal(f, []taskqueue.Limit{{Key: "tenant-*", Concurrency: 1}}, stats.Limits)
 	assert.Empty(f, f.claim(10))
-	f.settle(runs[slices.IndexFunc(runs, func(t taskqueue.Info) bool { return t.ID == "c" })], store.Succeeded, 0)
+	f.settle(f.get("c"), store.Succeeded, 0)
 	assert.Empty(f, f.claim(10), "it was another key")
-	f.settle(runs[slices.IndexFunc(runs, func(t taskqueue.Info) bool { return t.ID == "a" })], store.Failed, time.Hour)
+	f.settle(f.get("a"), store.Failed, time.Hour)
 	assert.Equal(f, "b", f.ids(f.claim(10)))
 	assert.False(f, f.get("b").Limited)
 	assert.Zero(f, f.stats().Limited)
@@ -93,7 +93,7 @@ func limitBehindMany(f *fixture) {
 	}
 	assert.Equal(f, "free", got[0].ID)
 	assert.EqualValues(f, many, f.stats().Limited)
-	assert.EqualValues(f, many, f.stats().States[taskqueue.StateReady])
+	f.counts(many, taskqueue.StateReady)
 	assert.Empty(f, f.claim(1))
 	f.settle(first, store.Succeeded, 0)
 	assert.Equal(f, "00000", f.one().ID)
@@ -183,9 +183,7 @@ func limitByRate(f *fixture) {
 	}
 	begin := time.Now()
 	assert.Equal(f, "0 1", f.ids(f.claim(10)))
-	f.n++
-	got, err := f.s.Claim(ctx, store.ClaimRequest{Queue: queue, Worker: "v", Nonce: fmt.Sprint(f.n), Max: 10, Lease: time.Hour})
-	require.NoError(f, err)
+	got := f.claims(store.ClaimRequest{Worker: "v", Max: 10, Lease: time.Hour})
 	if len(got.Tasks) == 0 { // the machine was not that slow
 		assert.LessOrEqual(f, got.NextDue.Sub(got.Now), 101*time.Millisecond, "the worker is told when the rate allows the next")
 		assert.True(f, got.NextDue.After(got.Now))
@@ -258,23 +256,18 @@ func limitPages(f *fixture) {
 	assert.EqualValues(f, 27, f.stats().Limited)
 	for _, reverse := range []bool{false, true} {
 		seen := map[string]int{}
-		r := taskqueue.ListRequest{State: taskqueue.StateReady, Max: 4, Reverse: reverse}
-		for r.Cursor != "" || len(seen) == 0 {
-			page, err := f.s.List(ctx, queue, r)
-			require.NoError(f, err)
-			for _, t := range page.Tasks {
+		f.pages(taskqueue.ListRequest{State: taskqueue.StateReady, Max: 4, Reverse: reverse}, func(tasks []taskqueue.Info) {
+			for _, t := range tasks {
 				assert.Equal(f, t.ID != "free", t.Limited)
 				seen[t.ID]++
 			}
-			r.Cursor = page.Cursor
-		}
+		})
 		assert.Len(f, seen, 28)
 		for id, n := range seen {
 			assert.Equal(f, 1, n, id)
 		}
 	}
-	page, err := f.s.List(ctx, queue, taskqueue.ListRequest{State: taskqueue.StateScheduled})
-	require.NoError(f, err)
+	page := f.page(taskqueue.ListRequest{State: taskqueue.StateScheduled})
 	assert.Empty(f, page.Tasks)
 	assert.Equal(f, 28, f.purge(taskqueue.StateReady))
 	assert.Zero(f, f.stats().Limited)
@@ -288,14 +281,12 @@ func limitInvalid(f *fixture) {
 		"zero byte": {Type: "\x00", Concurrency: 1}, "concurrency": {Key: "k", Concurrency: -1}, "rate": {Key: "k", Rate: -1},
 		"small rate": {Key: "k", Rate: 1e-10}, "burst": {Key: "k", Rate: 1, Burst: -1}, "burst alone": {Key: "k", Concurrency: 1, Burst: 2},
 	} {
-		var wrong *taskqueue.InvalidError
-		assert.ErrorAs(f, f.s.SetLimit(ctx, queue, bad), &wrong, what)
+		f.invalid(f.s.SetLimit(ctx, queue, bad), what)
 	}
 	assert.Equal(f, []taskqueue.Limit{l}, f.stats().Limits)
 	for _, key := range []string{"k*", "a\x00b", strings.Repeat("k", 300)} {
 		_, err := f.s.Enqueue(ctx, queue, []taskqueue.Task{keyed("a", key)})
-		var wrong *taskqueue.InvalidError
-		assert.ErrorAs(f, err, &wrong, "%q", key)
+		f.invalid(err, "%q", key)
 	}
-	assert.Zero(f, f.stats().States[taskqueue.StateReady])
+	f.counts(0, taskqueue.StateReady)
 }

@@ -12,24 +12,6 @@ import (
 	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
-// list returns the ids of all tasks that r asks for, page after page.
-func (f *fixture) list(r taskqueue.ListRequest) (ids []string, pages int) {
-	f.Helper()
-	for {
-		page, err := f.s.List(ctx, queue, r)
-		require.NoError(f, err)
-		pages++
-		for _, t := range page.Tasks {
-			assert.Equal(f, r.State, t.State)
-			ids = append(ids, t.ID)
-		}
-		if r.Cursor = page.Cursor; r.Cursor == "" {
-			return ids, pages
-		}
-		require.Less(f, pages, 1000, "the pages have no end")
-	}
-}
-
 func pagesOverClasses(f *fixture) {
 	var ready, waiting []string
 	for class := taskqueue.Priorities - 1; class >= 0; class-- {
@@ -85,13 +67,7 @@ func newestFirst(f *fixture) {
 }
 
 func pageOfLargePayloads(f *fixture) {
-	var want []string
-	for i := range 10 {
-		t := task(fmt.Sprint(i))
-		t.Payload = make([]byte, taskqueue.MaxPayload)
-		f.add(t)
-		want = append(want, t.ID)
-	}
+	want := f.large()
 	for _, reverse := range []bool{false, true} {
 		got, pages := f.list(taskqueue.ListRequest{State: taskqueue.StateReady, Reverse: reverse})
 		if reverse {

@@ -69,9 +69,7 @@ func notAMicrosecondEarly(f *fixture) {
 		f.add(t)
 	}
 	for len(want) > 0 {
-		f.n++
-		got, err := f.s.Claim(ctx, store.ClaimRequest{Queue: queue, Worker: "w", Nonce: fmt.Sprint(f.n), Max: 10, Lease: time.Minute})
-		require.NoError(f, err)
+		got := f.asks(10)
 		for _, run := range got.Tasks {
 			assert.False(f, got.Now.Before(want[run.ID]), "%s was to run at %v, it was handed out at %v", run.ID, want[run.ID], got.Now)
 			delete(want, run.ID)
@@ -112,19 +110,14 @@ func deadLettersAreTrimmedAloud(f *fixture) {
 			f.settle(f.one(), store.Buried, 0)
 		}
 	}
-	stats := func() taskqueue.Stats {
-		s, err := f.s.Stats(ctx, queue)
-		require.NoError(f, err)
-		return s
-	}
 	bury(20)
 	f.claim(0)
-	assert.EqualValues(f, 20, stats().States[taskqueue.StateDead], "nobody has asked for fewer")
-	assert.Zero(f, stats().Counts[taskqueue.CountTrimmed])
+	f.counts(20, taskqueue.StateDead) // nobody has asked for fewer
+	assert.Zero(f, f.stats().Counts[taskqueue.CountTrimmed])
 	f.configure(func(s *taskqueue.Settings) { s.MaxDead = 5 })
 	f.claim(0)
-	assert.EqualValues(f, 5, stats().States[taskqueue.StateDead])
-	assert.EqualValues(f, 15, stats().Counts[taskqueue.CountTrimmed])
+	f.counts(5, taskqueue.StateDead)
+	assert.EqualValues(f, 15, f.stats().Counts[taskqueue.CountTrimmed])
 }
 
 // A task that was told to stop was run again there.
@@ -146,10 +139,8 @@ func cancelledIsNotRetried(f *fixture) {
 func outcomeTwiceInOneCall(f *fixture) {
 	f.add(task("a"))
 	run := f.one()
-	o := store.Outcome{Ref: store.Ref{ID: "a", Token: run.Token}, Kind: store.Failed, Error: "why"}
-	r, err := f.s.Settle(ctx, queue, []store.Outcome{o, o})
-	require.NoError(f, err)
-	assert.Equal(f, []store.SettleResult{store.Settled, store.Settled}, r)
+	o := store.Outcome{Ref: ref(run), Kind: store.Failed, Error: "why"}
+	assert.Equal(f, []store.SettleResult{store.Settled, store.Settled}, f.settleAll(o, o))
 	assert.Equal(f, 1, f.get("a").Failures)
 }
 
@@ -192,9 +183,7 @@ func outageIsNoCrash(f *fixture) {
 	time.Sleep(2 * lease)
 	assert.Empty(f, f.claimFor("other", 1, lease), "the first call after the outage")
 	assert.Zero(f, f.get("a").Crashes)
-	r, err := f.s.Extend(ctx, store.ExtendRequest{Queue: queue, Worker: "w", Lease: lease, Refs: []store.Ref{{ID: "a", Token: run.Token}}})
-	require.NoError(f, err)
-	assert.Equal(f, []store.ExtendResult{store.Extended}, r)
+	assert.Equal(f, []store.ExtendResult{store.Extended}, f.extend(lease, ref(run)))
 	for range 2 { // nobody calls more often than this
 		time.Sleep(lease + lease/10)
 		f.claim(0)

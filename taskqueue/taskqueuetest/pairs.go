@@ -49,10 +49,10 @@ var pairActs = map[store.Act]map[taskqueue.State]taskqueue.State{
 // A pair is one of them, in a queue of its own.
 type pair struct {
 	*fixture
-	queue   string
+	what    string
 	task    taskqueue.Task
 	claimed bool // it has been, since it was last made to run
-	token   int64
+	run     taskqueue.Info
 }
 
 func everyActOnEveryState(f *fixture) {
@@ -65,39 +65,25 @@ func everyActOnEveryState(f *fixture) {
 			for state := taskqueue.StateScheduled; state <= taskqueue.StateCancelled; state++ {
 				for act := store.ActCancel; act <= store.ActDelete+1; act++ { // the last: Purge
 					n++
-					p := &pair{fixture: f, queue: fmt.Sprint("pair", n), task: task("a")}
-					p.task.Queue = p.queue
+					what := fmt.Sprintf("act %d on %v, %s, %s", act, state, name, setting)
+					p := &pair{fixture: &fixture{f.T, f.s, fmt.Sprint("pair", n), 0}, what: what, task: task("a")}
 					option(&p.task)
 					p.enter(state)
-					require.NoError(f, f.q().In(p.queue).Configure(ctx, func(s *taskqueue.Settings) { *s = set }))
-					p.check(fmt.Sprintf("act %d on %v, %s, %s", act, state, name, setting), state, act)
+					p.configure(func(s *taskqueue.Settings) { *s = set })
+					p.check(state, act)
 				}
 			}
 		}
 	}
 }
 
-func (p *pair) enqueue(t taskqueue.Task) taskqueue.Verdict {
-	r, err := p.s.Enqueue(ctx, p.queue, []taskqueue.Task{t})
-	require.NoError(p, err)
-	return r[0].Verdict
-}
-
 func (p *pair) claimOne() []taskqueue.Info {
-	p.n++
-	got, err := p.s.Claim(ctx, store.ClaimRequest{Queue: p.queue, Worker: "w", Nonce: fmt.Sprint(p.n), Max: 1, Lease: time.Hour})
-	require.NoError(p, err)
-	for _, t := range got.Tasks {
-		assert.Greater(p, t.Token, p.token)
-		p.token, p.claimed = t.Token, true
+	got := p.claim(1)
+	for _, t := range got {
+		assert.Greater(p, t.Token, p.run.Token)
+		p.run, p.claimed = t, true
 	}
-	return got.Tasks
-}
-
-func (p *pair) end(kind store.OutcomeKind, after time.Duration) {
-	r, err := p.s.Settle(ctx, p.queue, []store.Outcome{{Ref: store.Ref{ID: "a", Token: p.token}, Kind: kind, After: after}})
-	require.NoError(p, err)
-	require.Equal(p, []store.SettleResult{store.Settled}, r)
+	return got
 }
 
 // enter brings the task into a state.
@@ -105,42 +91,37 @@ func (p *pair) enter(s taskqueue.State) {
 	if s == taskqueue.StateScheduled {
 		p.task.Delay = time.Hour
 	}
-	require.Equal(p, taskqueue.Added, p.enqueue(p.task))
-	if s == taskqueue.StateCancelled {
-		did, err := p.s.Act(ctx, p.queue, "a", store.ActCancel)
-		require.NoError(p, err)
-		require.True(p, did)
-	}
-	if s == taskqueue.StateScheduled || s == taskqueue.StateReady || s == taskqueue.StateCancelled {
+	require.Equal(p, taskqueue.Added, p.add(p.task)[0].Verdict)
+	switch s {
+	case taskqueue.StateScheduled, taskqueue.StateReady:
+		return
+	case taskqueue.StateCancelled:
+		require.True(p, p.act("a", store.ActCancel))
 		return
 	}
 	require.Len(p, p.claimOne(), 1)
 	switch s {
 	case taskqueue.StateRetrying:
-		p.end(store.Failed, time.Hour)
+		require.Equal(p, store.Settled, p.settle(p.run, store.Failed, time.Hour))
 	case taskqueue.StateDone:
-		p.end(store.Succeeded, 0)
+		require.Equal(p, store.Settled, p.settle(p.run, store.Succeeded, 0))
 	case taskqueue.StateDead:
-		p.end(store.Buried, 0)
+		require.Equal(p, store.Settled, p.settle(p.run, store.Buried, 0))
 	}
 }
 
 // check does the act and looks at everything that can be seen then.
-func (p *pair) check(what string, state taskqueue.State, act store.Act) {
+func (p *pair) check(state taskqueue.State, act store.Act) {
 	want, does := pairActs[act][state]
-	if act > store.ActDelete {
-		n, _, err := p.s.Purge(ctx, p.queue, state, "")
-		if does = state != taskqueue.StateRunning; does {
-			assert.Equal(p, 1, n, what)
-			require.NoError(p, err, what)
-		} else {
-			var wrong *taskqueue.InvalidError
-			assert.ErrorAs(p, err, &wrong, what)
-		}
-	} else {
-		did, err := p.s.Act(ctx, p.queue, "a", act)
-		require.NoError(p, err, what)
-		assert.Equal(p, does, did, what)
+	switch {
+	case act <= store.ActDelete:
+		assert.Equal(p, does, p.act("a", act), p.what)
+	case state == taskqueue.StateRunning:
+		_, _, err := p.s.Purge(ctx, p.queue, state, "")
+		p.invalid(err, p.what)
+	default:
+		does = true
+		assert.Equal(p, 1, p.purge(state), p.what)
 	}
 	if act == store.ActRetry && does {
 		p.claimed = false // it holds its key until it starts again
@@ -148,60 +129,55 @@ func (p *pair) check(what string, state taskqueue.State, act store.Act) {
 	if !does {
 		want = state
 	}
-	i, err := p.s.Get(ctx, p.queue, "a")
 	if want == 0 {
-		assert.ErrorIs(p, err, taskqueue.ErrNotFound, what)
+		p.gone("a", p.what)
 	} else {
-		require.NoError(p, err, what)
-		assert.Equal(p, want, i.State, what)
-		assert.Equal(p, act == store.ActCancel && state == taskqueue.StateRunning, i.CancelRequested, what)
+		i := p.get("a")
+		assert.Equal(p, want, i.State, p.what)
+		assert.Equal(p, act == store.ActCancel && state == taskqueue.StateRunning, i.CancelRequested, p.what)
 	}
-	p.checkKey(what, want)
-	p.checkRest(what, want)
+	p.checkKey(want)
+	p.checkRest(want)
 }
 
 // checkKey asks for the unique key with another task.
-func (p *pair) checkKey(what string, now taskqueue.State) {
+func (p *pair) checkKey(now taskqueue.State) {
 	if p.task.UniqueKey == "" {
 		return
 	}
 	other := task("other")
-	other.Queue, other.UniqueKey, other.Delay = p.queue, p.task.UniqueKey, time.Hour
+	other.UniqueKey, other.Delay = p.task.UniqueKey, time.Hour
 	want := taskqueue.Added
 	if now != 0 && !now.Ended() && !(p.claimed && p.task.Until == taskqueue.Start) {
 		want = taskqueue.Duplicate
 	}
-	assert.Equal(p, want, p.enqueue(other), what)
+	assert.Equal(p, want, p.add(other)[0].Verdict, p.what)
 	if want == taskqueue.Added {
-		did, err := p.s.Act(ctx, p.queue, "other", store.ActDelete)
-		require.NoError(p, err)
-		assert.True(p, did, what)
+		assert.True(p, p.act("other", store.ActDelete), p.what)
 	}
 }
 
 // checkRest has the task go on from where it is now, and what it was under end as stale.
-func (p *pair) checkRest(what string, now taskqueue.State) {
-	stats, err := p.s.Stats(ctx, p.queue)
-	require.NoError(p, err)
+func (p *pair) checkRest(now taskqueue.State) {
+	stats := p.stats()
 	for s, n := range stats.States {
 		want := int64(0)
 		if s == now {
 			want = 1
 		}
-		assert.Equal(p, want, n, "%s: %v", what, s)
+		assert.Equal(p, want, n, "%s: %v", p.what, s)
 	}
-	old := p.token
+	old := p.run
 	got := p.claimOne()
 	if now != taskqueue.StateReady || stats.Settings.Paused {
-		assert.Empty(p, got, what)
+		assert.Empty(p, got, p.what)
 		return
 	}
-	require.Len(p, got, 1, what)
-	if old > 0 {
-		r, err := p.s.Settle(ctx, p.queue, []store.Outcome{{Ref: store.Ref{ID: "a", Token: old}, Kind: store.Succeeded}})
-		require.NoError(p, err)
-		assert.Equal(p, []store.SettleResult{store.Stale}, r, what)
+	require.Len(p, got, 1, p.what)
+	if old.Token > 0 {
+		assert.Equal(p, store.Stale, p.settle(old, store.Succeeded, 0), p.what)
 	}
-	p.end(store.Succeeded, 0)
-	p.checkKey(what+", and done", taskqueue.StateDone)
+	require.Equal(p, store.Settled, p.settle(p.run, store.Succeeded, 0), p.what)
+	p.what += ", and done"
+	p.checkKey(taskqueue.StateDone)
 }

@@ -1,7 +1,6 @@
 package taskqueuetest
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -31,11 +30,8 @@ func oneState(f *fixture) {
 	f.settle(f.one(), store.Succeeded, 0)
 	f.in("a", taskqueue.StateDone)
 	assert.True(f, f.act("a", store.ActDelete))
-	_, err := f.s.Get(ctx, queue, "a")
-	assert.ErrorIs(f, err, taskqueue.ErrNotFound)
-	stats, err := f.s.Stats(ctx, queue)
-	require.NoError(f, err)
-	for s, n := range stats.States {
+	f.gone("a", "deleted")
+	for s, n := range f.stats().States {
 		assert.Zero(f, n, "tasks left as %v", s)
 	}
 }
@@ -70,9 +66,7 @@ func fenced(f *fixture) {
 	f.lapse()
 	run := f.one()
 	require.Equal(f, "a", run.ID)
-	r, err := f.s.Extend(ctx, store.ExtendRequest{Queue: queue, Worker: "old", Lease: time.Minute,
-		Refs: []store.Ref{{ID: "a", Token: old.Token}, {ID: "a", Token: run.Token}, {ID: "none", Token: 1}}})
-	require.NoError(f, err)
+	r := f.extend(time.Minute, ref(old), ref(run), store.Ref{ID: "none", Token: 1})
 	assert.Equal(f, []store.ExtendResult{store.Lost, store.Extended, store.Lost}, r)
 	assert.Equal(f, store.Stale, f.settle(old, store.Succeeded, 0))
 	f.in("a", taskqueue.StateRunning)
@@ -124,9 +118,7 @@ func notBeforeItsTime(f *fixture) {
 	begin := time.Now()
 	f.add(a, b)
 	for {
-		f.n++
-		got, err := f.s.Claim(ctx, store.ClaimRequest{Queue: queue, Worker: "w", Nonce: "n" + time.Now().String(), Max: 10, Lease: time.Minute})
-		require.NoError(f, err)
+		got := f.asks(10)
 		if len(got.Tasks) > 0 {
 			require.Len(f, got.Tasks, 1)
 			assert.Equal(f, "a", got.Tasks[0].ID)
@@ -178,19 +170,16 @@ func enqueueRepeated(f *fixture) {
 
 func claimRepeated(f *fixture) {
 	f.add(task("a"), task("b"), task("c"))
-	r := store.ClaimRequest{Queue: queue, Worker: "w", Nonce: "1", Max: 2, Lease: time.Minute}
-	first, err := f.s.Claim(ctx, r)
-	require.NoError(f, err)
+	r := store.ClaimRequest{Nonce: "1", Max: 2}
+	first := f.claims(r)
 	require.Len(f, first.Tasks, 2)
 	f.settle(first.Tasks[0], store.Succeeded, 0)
-	again, err := f.s.Claim(ctx, r)
-	require.NoError(f, err)
+	again := f.claims(r)
 	require.Len(f, again.Tasks, 1, "what is settled is left out, and nothing new is taken")
 	assert.Equal(f, first.Tasks[1].ID, again.Tasks[0].ID)
 	assert.Equal(f, first.Tasks[1].Token, again.Tasks[0].Token)
 	r.Nonce = "2"
-	next, err := f.s.Claim(ctx, r)
-	require.NoError(f, err)
+	next := f.claims(r)
 	require.Len(f, next.Tasks, 1)
 	assert.Equal(f, "c", next.Tasks[0].ID)
 }
@@ -199,11 +188,7 @@ func claimRepeated(f *fixture) {
 // them: what it got would be held for nobody.
 func claimLate(f *fixture) {
 	f.add(task("a"), task("b"))
-	claim := func(nonce string) []taskqueue.Info {
-		got, err := f.s.Claim(ctx, store.ClaimRequest{Queue: queue, Worker: "w", Nonce: nonce, Max: 1, Lease: time.Minute})
-		require.NoError(f, err)
-		return got.Tasks
-	}
+	claim := func(nonce string) []taskqueue.Info { return f.claims(store.ClaimRequest{Nonce: nonce, Max: 1}).Tasks }
 	require.Len(f, claim("life/9"), 1)
 	assert.Empty(f, claim("life/8"))
 	assert.Empty(f, claim("life/08"), "by the number")
@@ -232,19 +217,14 @@ func settleRepeated(f *fixture) {
 func tickOnce(f *fixture) {
 	at := time.Now().Truncate(time.Second)
 	tick := func(id string, at time.Time) bool {
-		added, err := f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "report", Schedule: "@hourly", At: at, Task: task(id)})
-		require.NoError(f, err)
-		return added
+		return f.tick(taskqueue.Tick{Schedule: "@hourly", At: at, Task: task(id)})
 	}
 	assert.True(f, tick("1", at))
 	assert.False(f, tick("2", at))
 	assert.False(f, tick("3", at.Add(-time.Second)))
 	assert.True(f, tick("4", at.Add(time.Second)))
 	assert.Len(f, f.claim(10), 2)
-	all, err := f.s.Periodic(ctx, queue)
-	require.NoError(f, err)
-	require.Len(f, all, 1)
-	assert.True(f, all[0].Last.Equal(at.Add(time.Second)))
+	assert.True(f, f.periodic().Last.Equal(at.Add(time.Second)))
 }
 
 // newestSchedule has the schedule of a deploy be in force from its start on, and an older one
@@ -252,29 +232,21 @@ func tickOnce(f *fixture) {
 func newestSchedule(f *fixture) {
 	at := time.Now().Truncate(time.Second).Add(-3 * time.Hour)
 	tick := func(id, schedule string, defined, at time.Time) bool {
-		t := taskqueue.Tick{Queue: queue, Name: "report", Schedule: schedule, Defined: defined, At: at, Task: task(id)}
-		did, err := f.s.Tick(ctx, t)
-		require.NoError(f, err)
-		return did
-	}
-	known := func() taskqueue.Periodic {
-		all, err := f.s.Periodic(ctx, queue)
-		require.NoError(f, err)
-		require.Len(f, all, 1)
-		return all[0]
+		return f.tick(taskqueue.Tick{Schedule: schedule, Defined: defined, At: at, Task: task(id)})
 	}
 	old, deploy := at.Add(-time.Hour), at.Add(-time.Minute)
 	assert.True(f, tick("", "@hourly", old, time.Time{}))
-	assert.Equal(f, taskqueue.Periodic{Name: "report", Schedule: "@hourly", Defined: old.UTC()}, known())
+	assert.Equal(f, taskqueue.Periodic{Name: "report", Schedule: "@hourly", Defined: old.UTC()}, f.periodic())
 	assert.True(f, tick("1", "@hourly", old, at))
 	assert.True(f, tick("", "@daily", deploy, time.Time{}))
-	assert.Equal(f, taskqueue.Periodic{Name: "report", Schedule: "@daily", Defined: deploy.UTC(), Last: at.UTC()}, known())
+	want := taskqueue.Periodic{Name: "report", Schedule: "@daily", Defined: deploy.UTC(), Last: at.UTC()}
+	assert.Equal(f, want, f.periodic())
 	assert.False(f, tick("2", "@hourly", old, at.Add(time.Hour)), "the old program is refused")
 	assert.False(f, tick("", "@hourly", old, time.Time{}))
 	assert.False(f, tick("", "@weekly", deploy, time.Time{}), "as new, and later")
 	assert.False(f, tick("3", "@daily", deploy, at), "that tick was added by the old schedule")
 	assert.True(f, tick("4", "@daily", old, at.Add(time.Hour)), "the same schedule of an older program")
-	assert.Equal(f, deploy.UTC(), known().Defined)
+	assert.Equal(f, deploy.UTC(), f.periodic().Defined)
 	assert.Len(f, f.claim(10), 2)
 }
 
@@ -282,9 +254,7 @@ func newestSchedule(f *fixture) {
 func firstSchedule(f *fixture) {
 	at := time.Now().Truncate(time.Second).Add(-3 * time.Hour) // stores may refuse ticks that are far ahead
 	tick := func(id, schedule string, at time.Time) bool {
-		added, err := f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "report", Schedule: schedule, At: at, Task: task(id)})
-		require.NoError(f, err)
-		return added
+		return f.tick(taskqueue.Tick{Schedule: schedule, At: at, Task: task(id)})
 	}
 	assert.True(f, tick("1", "@hourly", at))
 	assert.False(f, tick("2", "@daily", at.Add(time.Hour)))
@@ -295,10 +265,7 @@ func firstSchedule(f *fixture) {
 		assert.Equal(f, known, did)
 	}
 	assert.True(f, tick("4", "@daily", at), "it was forgotten")
-	all, err := f.s.Periodic(ctx, queue)
-	require.NoError(f, err)
-	require.Len(f, all, 1)
-	assert.Equal(f, "@daily", all[0].Schedule)
+	assert.Equal(f, "@daily", f.periodic().Schedule)
 }
 
 // Nobody else can tell of a task that a claim makes a dead letter or deletes.
@@ -313,18 +280,14 @@ func claimTells(f *fixture) {
 	var dead []string
 	for range 2 { // see lapse
 		time.Sleep(10 * time.Millisecond)
-		f.n++
-		got, err := f.s.Claim(ctx, store.ClaimRequest{Queue: queue, Worker: "w", Nonce: fmt.Sprint(f.n), Max: 1, Lease: time.Minute})
-		require.NoError(f, err)
+		got := f.asks(1)
 		assert.Empty(f, got.Tasks)
 		assert.Zero(f, got.Trimmed)
 		dead = append(dead, got.Dead...)
 	}
 	assert.ElementsMatch(f, []string{"crashes", "expires"}, dead)
 	f.configure(func(s *taskqueue.Settings) { s.MaxDead = 1 })
-	f.n++
-	got, err := f.s.Claim(ctx, store.ClaimRequest{Queue: queue, Worker: "w", Nonce: fmt.Sprint(f.n), Lease: time.Minute})
-	require.NoError(f, err)
+	got := f.asks(0)
 	assert.Empty(f, got.Dead)
 	assert.Equal(f, 1, got.Trimmed)
 }
@@ -337,10 +300,9 @@ func unhandled(f *fixture) {
 	assert.Equal(f, "why", i.LastError)
 	assert.Zero(f, i.Attempt+i.Failures)
 	assert.Equal(f, 1, i.Releases)
-	s, err := f.s.Stats(ctx, queue)
-	require.NoError(f, err)
-	assert.EqualValues(f, 1, s.Counts[taskqueue.CountUnhandled])
-	assert.EqualValues(f, 1, s.Counts[taskqueue.CountReleased])
+	counts := f.stats().Counts
+	assert.EqualValues(f, 1, counts[taskqueue.CountUnhandled])
+	assert.EqualValues(f, 1, counts[taskqueue.CountReleased])
 }
 
 // heldBy checks that a Retry is refused, with the holder of the unique key named.
@@ -359,7 +321,6 @@ func wholeBatch(f *fixture) {
 		many[i] = task(string(rune('a' + i)))
 	}
 	_, err := f.s.Enqueue(ctx, queue, many)
-	var wrong *taskqueue.InvalidError
-	assert.ErrorAs(f, err, &wrong)
+	f.invalid(err)
 	assert.Empty(f, f.claim(1))
 }

@@ -3,26 +3,24 @@
 package taskqueuetest
 
 import (
-	"context"
-	"fmt"
+	"maps"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
-	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // Run tests stores that open returns: an empty one for every test. It may be called
 // in a testing/synctest bubble, or not; no test waits for longer than a second.
 func Run(t *testing.T, open func(t *testing.T) taskqueue.Store) {
-	for name, f := range tests {
+	all := maps.Clone(tests)
+	maps.Copy(all, afterTests)
+	for name, f := range all {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
 			defer func() { assert.NoError(t, s.Close()) }()
-			f(&fixture{t, s, 0})
+			f(&fixture{t, s, queue, 0})
 			audit(t, s)
 		})
 	}
@@ -107,122 +105,4 @@ var tests = map[string]func(*fixture){
 	"R5 a late failure of a dead task gets its key back, or stays dead": revivedHasItsKey,
 	"R9 an outage is no crash":                                          outageIsNoCrash,
 	"a task that was started in time does not expire":                   expiryIsForWhatHasNotStarted,
-}
-
-const queue = "mail"
-
-type fixture struct {
-	*testing.T
-	s taskqueue.Store
-	n int
-}
-
-var ctx = context.Background()
-
-func task(id string) taskqueue.Task {
-	return taskqueue.Task{ID: id, Type: "t", Queue: queue, MaxFailures: 3, MaxCrashes: 2}
-}
-
-// q is the queue that the tests are about.
-func (f *fixture) q() *taskqueue.Queue {
-	f.Helper()
-	q, err := taskqueue.New(f.s)
-	require.NoError(f, err)
-	return q.In(queue)
-}
-
-func (f *fixture) configure(change func(*taskqueue.Settings)) {
-	f.Helper()
-	require.NoError(f, f.q().Configure(ctx, change))
-}
-
-func (f *fixture) add(tasks ...taskqueue.Task) []taskqueue.Result {
-	f.Helper()
-	results, err := f.s.Enqueue(ctx, queue, tasks)
-	require.NoError(f, err)
-	require.Len(f, results, len(tasks))
-	return results
-}
-
-func (f *fixture) claimFor(worker string, n int, lease time.Duration) []taskqueue.Info {
-	f.Helper()
-	f.n++
-	got, err := f.s.Claim(ctx, store.ClaimRequest{Queue: queue, Worker: worker, Nonce: fmt.Sprint(f.n), Max: n, Lease: lease})
-	require.NoError(f, err)
-	return got.Tasks
-}
-
-func (f *fixture) claim(n int) []taskqueue.Info { f.Helper(); return f.claimFor("w", n, time.Minute) }
-
-// lapse waits until leases of a millisecond have been reaped: once for their end, and
-// once more because nobody has called meanwhile.
-func (f *fixture) lapse() {
-	f.Helper()
-	for range 2 {
-		time.Sleep(10 * time.Millisecond)
-		require.Empty(f, f.claim(0))
-	}
-}
-
-// one claims one task, which there must be.
-func (f *fixture) one() taskqueue.Info {
-	f.Helper()
-	got := f.claim(1)
-	require.Len(f, got, 1)
-	return got[0]
-}
-
-func (f *fixture) settle(t taskqueue.Info, k store.OutcomeKind, after time.Duration) store.SettleResult {
-	f.Helper()
-	r, err := f.s.Settle(ctx, queue, []store.Outcome{{Ref: store.Ref{ID: t.ID, Token: t.Token}, Kind: k, After: after, Error: "why"}})
-	require.NoError(f, err)
-	require.Len(f, r, 1)
-	return r[0]
-}
-
-func (f *fixture) get(id string) taskqueue.Info {
-	f.Helper()
-	i, err := f.s.Get(ctx, queue, id)
-	require.NoError(f, err)
-	return i
-}
-
-func (f *fixture) act(id string, a store.Act) bool {
-	f.Helper()
-	ok, err := f.s.Act(ctx, queue, id, a)
-	require.NoError(f, err)
-	return ok
-}
-
-// states is every state, and how List has to find a task: in exactly one of them.
-func (f *fixture) in(id string, want taskqueue.State) {
-	f.Helper()
-	assert.Equal(f, want, f.get(id).State, "state of %s", id)
-	for s := taskqueue.StateScheduled; s <= taskqueue.StateWaiting; s++ {
-		page, err := f.s.List(ctx, queue, taskqueue.ListRequest{State: s})
-		require.NoError(f, err)
-		found := false
-		for _, t := range page.Tasks {
-			found = found || t.ID == id
-		}
-		assert.Equal(f, s == want, found, "%s listed as %v, it is %v", id, s, want)
-	}
-	stats, err := f.s.Stats(ctx, queue)
-	require.NoError(f, err)
-	assert.Positive(f, stats.States[want], "count of %v", want)
-}
-
-// audit has the store check itself, if it can.
-func audit(t *testing.T, s taskqueue.Store) {
-	a, ok := s.(taskqueue.Auditor)
-	if !ok {
-		return
-	}
-	names, err := s.Queues(ctx)
-	require.NoError(t, err)
-	for _, name := range names {
-		faults, err := a.Audit(ctx, name)
-		assert.NoError(t, err)
-		assert.Empty(t, faults, "the audit of queue %s", name)
-	}
 }

@@ -1,9 +1,12 @@
 package sqlstore
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/internal/limit"
 )
 
 // limits are what the settings of a queue allow a claim. Only a queue with limits has a row
@@ -132,6 +135,31 @@ func (c *claiming) trimSurplus(trimmed *int64) error {
 	err := c.t.run(c.s.forgetting(surplusWhere, &n, c.queue, ended, id, int64(maxTrimmed))...)
 	if *trimmed += n; n == maxTrimmed {
 		c.s.fronts.buried(c.queue)
+	}
+	return err
+}
+
+// SetLimit is a method of taskqueue.Store.
+func (s *Store) SetLimit(ctx context.Context, queue string, l taskqueue.Limit) error {
+	if err := errors.Join(taskqueue.CheckName("queue", queue), taskqueue.CheckLimit(l)); err != nil {
+		return err
+	}
+	err := s.db.transact(ctx, writes, func(t tx) error {
+		st := newStep(t, queue)
+		before := ""
+		if err := t.run(query{clock: &st.now}, statement(newQueueText, queue, ""),
+			statement("INSERT INTO tq_pattern VALUES ($1, '') ON CONFLICT DO NOTHING", queue),
+			row("SELECT limits FROM tq_pattern WHERE queue = $1 {lock}", []any{queue}, &before)); err != nil {
+			return err
+		}
+		after, err := limit.Changed(before, l)
+		if err != nil || after == before {
+			return err
+		}
+		return t.end(append(s.tell(st), statement("UPDATE tq_pattern SET limits = $2 WHERE queue = $1", queue, after))...)
+	})
+	if err == nil {
+		s.hints.wake(queue)
 	}
 	return err
 }

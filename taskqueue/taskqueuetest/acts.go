@@ -155,3 +155,108 @@ func apart(f *fixture) {
 		f.invalid(err)
 	}
 }
+
+// A human says that it is to run; so does a handler that has snoozed.
+func retriedDoesNotExpire(f *fixture) {
+	t := task("a")
+	t.ExpiresAt = time.Now().Add(-time.Second)
+	f.add(t)
+	require.Empty(f, f.claim(1))
+	f.in("a", taskqueue.StateDead)
+	assert.True(f, f.act("a", store.ActRetry))
+	run := f.one()
+	f.settle(run, store.Succeeded, 0)
+
+	run = f.startedInTime("b")
+	f.settle(run, store.Snoozed, 0)
+	time.Sleep(time.Until(run.ExpiresAt) + time.Millisecond)
+	assert.Equal(f, run.ID, f.one().ID, "it was started in time")
+
+	run = f.startedInTime("c")
+	f.settle(run, store.Unhandled, 0)
+	time.Sleep(time.Until(run.ExpiresAt) + time.Millisecond)
+	assert.Empty(f, f.claim(1), "nobody has started it")
+	f.in(run.ID, taskqueue.StateDead)
+}
+
+// startedInTime adds a task that expires soon and claims it before that: on a slow
+// machine it tries with longer and longer times, and other ids.
+func (f *fixture) startedInTime(id string) taskqueue.Info {
+	f.Helper()
+	for soon := 10 * time.Millisecond; ; soon *= 2 {
+		t := task(fmt.Sprint(id, " ", soon))
+		t.ExpiresAt = time.Now().Add(soon)
+		f.add(t)
+		if got := f.claim(1); len(got) > 0 {
+			return got[0]
+		}
+	}
+}
+
+// filtered makes tasks of two types: 250 that are dead for two reasons, and some in other states.
+func (f *fixture) filtered() *taskqueue.Queue {
+	f.Helper()
+	var tasks []taskqueue.Task
+	for i := range 250 {
+		t := task(fmt.Sprintf("dead%03d", i))
+		t.MaxFailures = 1
+		if i%2 == 1 {
+			t.Type = "other"
+		}
+		tasks = append(tasks, t)
+	}
+	f.add(tasks...)
+	for _, t := range f.claim(1000) {
+		f.settle(t, store.Buried, 0)
+	}
+	later, held := task("later"), task("held")
+	later.Delay, held.UniqueKey = time.Hour, "k"
+	f.add(later, held)
+	return f.q()
+}
+
+func allOfAFilter(f *fixture) {
+	q := f.filtered()
+	n, err := q.RetryAll(ctx, taskqueue.Filter{Type: "other", Error: "why"})
+	require.NoError(f, err)
+	assert.Equal(f, 125, n)
+	f.in("dead000", taskqueue.StateDead)
+	f.in("dead001", taskqueue.StateReady)
+	for _, none := range []taskqueue.Filter{{Error: "not so"}, {Type: "nobody"}, {Before: time.Unix(1, 0)}, {State: taskqueue.StateCancelled}} {
+		n, err = q.RetryAll(ctx, none)
+		require.NoError(f, err)
+		assert.Zero(f, n, "%+v", none)
+	}
+	n, err = q.CancelAll(ctx, taskqueue.Filter{State: taskqueue.StateScheduled})
+	require.NoError(f, err)
+	assert.Equal(f, 1, n)
+	f.in("later", taskqueue.StateCancelled)
+	f.in("held", taskqueue.StateReady)
+	n, err = q.DeleteAll(ctx, taskqueue.Filter{State: taskqueue.StateDead})
+	require.NoError(f, err)
+	assert.Equal(f, 125, n)
+	n, err = q.DeleteAll(ctx, taskqueue.Filter{})
+	require.NoError(f, err)
+	assert.Equal(f, 127, n)
+	_, err = q.RetryAll(ctx, taskqueue.Filter{State: taskqueue.StateReady})
+	f.invalid(err)
+}
+
+// One whose key somebody else has is left, and the others are retried.
+func retryAllLeavesHeldKeys(f *fixture) {
+	q := f.q()
+	first, other := task("a"), task("b")
+	first.UniqueKey = "k"
+	f.add(first, other)
+	for _, t := range f.claim(10) {
+		f.settle(t, store.Buried, 0)
+	}
+	second := task("c")
+	second.UniqueKey = "k"
+	f.add(second)
+	n, err := q.RetryAll(ctx, taskqueue.Filter{})
+	require.NoError(f, err)
+	assert.Equal(f, 1, n)
+	f.in("a", taskqueue.StateDead)
+	f.in("b", taskqueue.StateReady)
+}

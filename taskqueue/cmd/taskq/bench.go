@@ -115,15 +115,7 @@ func (b *bench) unused(ctx context.Context) error {
 func (b *bench) clean(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), benchCleanup)
 	defer cancel()
-	for state := taskqueue.StateScheduled; state <= taskqueue.StateWaiting; state++ {
-		if state == taskqueue.StateRunning {
-			continue // Work has returned
-		}
-		if _, err := b.q.Purge(ctx, state); err != nil {
-			return fmt.Errorf("the tasks of queue %s could not all be deleted: %w", b.q.Name(), err)
-		}
-	}
-	return nil
+	return purgeAll(ctx, b.q)
 }
 
 func (b *bench) run(ctx context.Context) error {

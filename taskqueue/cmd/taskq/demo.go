@@ -73,7 +73,7 @@ func (e *env) demo(ctx context.Context, dir string) (err error) {
 	d := &demo{env: e, store: store, dir: dir}
 	// A name that no other demo has, on whatever machine.
 	d.q = root.In("demo-" + cryptorand.Text())
-	defer func() { err = errors.Join(err, d.clean(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, purgeAll(context.WithoutCancel(ctx), d.q)) }() // others may use the store
 	if err := d.enqueue(ctx); err != nil {
 		return err
 	}
@@ -84,19 +84,6 @@ func (e *env) demo(ctx context.Context, dir string) (err error) {
 	}
 	e.sayf("all tasks have ended after %v\n\n", time.Since(begin).Round(10*time.Millisecond))
 	return d.report(ctx)
-}
-
-// clean deletes the tasks, so that nothing is left of them in a store that others use.
-func (d *demo) clean(ctx context.Context) error {
-	for s := taskqueue.StateScheduled; s <= taskqueue.StateWaiting; s++ {
-		if s == taskqueue.StateRunning {
-			continue
-		}
-		if _, err := d.q.Purge(ctx, s); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (e *env) sayf(format string, args ...any) { _, _ = fmt.Fprintf(e.stdout, format, args...) }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -24,7 +25,7 @@ var makes = map[string]bool{"enqueue": true, "work": true, "bench": true, "impor
 
 // open opens the store for a command.
 func (e *env) open(ctx context.Context, name string) error {
-	path, isFile := filePath(e.url)
+	path, isFile := strings.CutPrefix(e.url, "sqlite:")
 	switch {
 	case e.url == "":
 		return usagef("-store is empty: write it as sqlite:tasks.db, postgres://user@localhost/db or redis://localhost:6379/0")
@@ -32,7 +33,8 @@ func (e *env) open(ctx context.Context, name string) error {
 		return usagef("-store %s names no file: write it as sqlite:tasks.db", e.url)
 	case isFile && !makes[name]:
 		if _, err := os.Stat(strings.TrimPrefix(path, "//")); errors.Is(err, fs.ErrNotExist) {
-			return &statusError{&fileError{path}, 1}
+			return fmt.Errorf("there is no file %s with tasks: "+
+				"taskq enqueue and taskq work make it; -store or $TASKQ_STORE names another", path)
 		}
 	}
 	redis.SetLogger(silent{}) // it tells of each attempt; what comes of them is in the error
@@ -44,24 +46,18 @@ func (e *env) open(ctx context.Context, name string) error {
 	return nil
 }
 
-// filePath returns the path of a store that is a file.
-func filePath(url string) (path string, isFile bool) {
-	for _, scheme := range []string{"sqlite:"} {
-		if path, ok := strings.CutPrefix(url, scheme); ok {
-			return path, true
+// purgeAll deletes all tasks of a queue that nobody works with any more.
+func purgeAll(ctx context.Context, q *taskqueue.Queue) error {
+	for s := taskqueue.StateScheduled; s <= taskqueue.StateWaiting; s++ {
+		if s == taskqueue.StateRunning {
+			continue // Work has returned
+		}
+		if _, err := q.Purge(ctx, s); err != nil {
+			return fmt.Errorf("the tasks of queue %s could not all be deleted: %w", q.Name(), err)
 		}
 	}
-	return "", false
+	return nil
 }
-
-// A fileError says that there is no file, and what to do.
-type fileError struct{ path string }
-
-func (e *fileError) Error() string {
-	return "there is no file " + e.path + " with tasks: taskq enqueue and taskq work make it; -store or $TASKQ_STORE names another"
-}
-
-func (e *fileError) Unwrap() error { return fs.ErrNotExist }
 
 // silent is a logger of package redis.
 type silent struct{}
@@ -70,10 +66,10 @@ func (silent) Printf(context.Context, string, ...any) {}
 
 // storeName is the URL of a store as everybody may see it: without a password.
 func storeName(raw string) string {
-	if _, isFile := filePath(raw); isFile {
+	scheme, _, _ := strings.Cut(raw, ":")
+	if scheme == "sqlite" {
 		return raw
 	}
-	scheme, _, _ := strings.Cut(raw, ":")
 	u, err := url.Parse(raw)
 	if err != nil || u.Opaque != "" {
 		return scheme + ":"

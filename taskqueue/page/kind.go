@@ -70,7 +70,7 @@ func (p *Page) serveKind(w http.ResponseWriter, r *http.Request) {
 	}
 	v := newView(r, "kind", err)
 	v.Kind, v.Known, v.Title = k, err == nil && known, kindName(k.Type)
-	p.show(w, status(s, k.Queue, err), v)
+	p.show(w, status(lacks(s, k.Queue), err), v)
 }
 
 // draw makes the charts, of a point for several spans each.
@@ -85,8 +85,10 @@ func (k *kindView) draw(all []sums.Sums, now time.Time) {
 		per := min(now.Sub(s.At), k.Span.step.Span*time.Duration(len(some))).Minutes() // the last is not over
 		per = max(per, 1.0/6)
 		done, failed = append(done, float64(s.Done)/per), append(failed, float64(s.Failed)/per)
-		late, lateMost = append(late, mean(&s.Late)), append(lateMost, most(&s.Late))
-		took, tookMost = append(took, mean(&s.Took)), append(tookMost, most(&s.Took))
+		mean, most := spread(&s.Late)
+		late, lateMost = append(late, mean), append(lateMost, most)
+		mean, most = spread(&s.Took)
+		took, tookMost = append(took, mean), append(tookMost, most)
 	}
 	x := axis{all[0].At, all[len(all)-1].At, k.Span.ticks, k.Span.form}
 	k.Charts = []chart{
@@ -101,16 +103,10 @@ const nearly = "99 of 100 at most"
 // none says that there is no value.
 const none = -1
 
-func mean(s *sums.Spread) float64 {
+// spread is what s has on average, and what 99 of 100 have at most.
+func spread(s *sums.Spread) (mean, most float64) {
 	if s.N() == 0 {
-		return none
+		return none, none
 	}
-	return s.Mean().Seconds()
-}
-
-func most(s *sums.Spread) float64 {
-	if s.N() == 0 {
-		return none
-	}
-	return s.Most(0.99).Seconds()
+	return s.Mean().Seconds(), s.Most(0.99).Seconds()
 }

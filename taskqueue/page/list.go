@@ -80,18 +80,13 @@ func (p *Page) serveList(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	var wrong *taskqueue.InvalidError
-	v, status := newView(r, "list", err), http.StatusOK
-	switch {
-	case errors.As(err, &wrong):
-		v.Error, l.Wrong, status = "", v.Error, http.StatusBadRequest
-	case err != nil:
-		status = http.StatusServiceUnavailable
-	case l.Gone:
-		status = http.StatusNotFound
+	v, code := newView(r, "list", err), status(l.Gone, err)
+	if errors.As(err, &wrong) {
+		v.Error, l.Wrong, code = "", v.Error, http.StatusBadRequest
 	}
 	v.List, v.Known = l, err == nil && !l.Gone
 	v.Title = l.State.String() + " – " + l.Queue
-	p.show(w, status, v)
+	p.show(w, code, v)
 }
 
 // fillList finds the tasks. The counts are those of the picture, if the queue is in it.

@@ -156,17 +156,19 @@ func (p *Page) ask(ctx context.Context, f func(context.Context) error) error {
 	return err
 }
 
-// status is that of an answer with all that there is to say: an error with an older
-// picture is one, too, so that nobody takes that for the present.
-func status(s *look.Snapshot, one string, err error) int {
+// status is that of an answer: an error with an older picture is one, too, so that nobody takes that for the present.
+func status(gone bool, err error) int {
 	switch {
 	case err != nil:
 		return http.StatusServiceUnavailable
-	case one != "" && len(s.Queues) == 0:
+	case gone:
 		return http.StatusNotFound
 	}
 	return http.StatusOK
 }
+
+// lacks reports whether a picture has nothing of the queue that was asked for.
+func lacks(s *look.Snapshot, one string) bool { return one != "" && (s == nil || len(s.Queues) == 0) }
 
 // An apiAnswer is what /api returns.
 type apiAnswer struct {
@@ -185,7 +187,7 @@ func (p *Page) serveJSON(w http.ResponseWriter, r *http.Request) {
 	if failed != nil {
 		panic(failed) // there is nothing in it that JSON has no words for
 	}
-	answer(w, status(s, one, err), "application/json", append(b, '\n'))
+	answer(w, status(lacks(s, one), err), "application/json", append(b, '\n'))
 }
 
 func (p *Page) serveHealth(w http.ResponseWriter, r *http.Request) {

@@ -42,14 +42,7 @@ func (p *Page) serveTask(w http.ResponseWriter, r *http.Request) {
 	err := p.ask(r.Context(), func(ctx context.Context) error { return p.fillTask(ctx, t, queue) })
 	v := newView(r, "task", err)
 	v.Task, v.Known, v.Title = t, err == nil, t.ID
-	status := http.StatusOK
-	switch {
-	case err != nil:
-		status = http.StatusServiceUnavailable
-	case !t.Found:
-		status = http.StatusNotFound
-	}
-	p.show(w, status, v)
+	p.show(w, status(!t.Found, err), v)
 }
 
 func (p *Page) fillTask(ctx context.Context, t *task, queue string) error {

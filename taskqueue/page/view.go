@@ -158,7 +158,7 @@ func (p *Page) serveOverview(w http.ResponseWriter, r *http.Request) {
 		}
 		v.Total.LateSeconds = max(v.Total.LateSeconds, q.LateSeconds)
 	}
-	p.show(w, status(s, one, err), v)
+	p.show(w, status(lacks(s, one), err), v)
 }
 
 // In is how many tasks a queue has in a state.

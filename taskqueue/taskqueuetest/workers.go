@@ -103,51 +103,45 @@ func (m *mangled) set(f func()) {
 	f()
 }
 
-func (m *mangled) call(f func()) error {
+// through makes a call, unless that gets lost, and returns what it has answered, unless that gets lost.
+func through[T any](m *mangled, f func() (T, error)) (got T, err error) {
 	m.mu.Lock()
 	calls, answers := m.calls, m.answers
 	m.mu.Unlock()
 	if !calls {
-		f()
+		got, err = f()
 	}
 	if calls || answers {
-		return errLost
-	}
-	return nil
-}
-
-func (m *mangled) Claim(ctx context.Context, r store.ClaimRequest) (got taskqueue.Claimed, err error) {
-	if lost := m.call(func() { got, err = m.Store.Claim(ctx, r) }); lost != nil {
-		return taskqueue.Claimed{}, lost
+		return *new(T), errLost
 	}
 	return got, err
 }
 
-func (m *mangled) Extend(ctx context.Context, r store.ExtendRequest) (got []store.ExtendResult, err error) {
+func (m *mangled) Claim(ctx context.Context, r store.ClaimRequest) (taskqueue.Claimed, error) {
+	return through(m, func() (taskqueue.Claimed, error) { return m.Store.Claim(ctx, r) })
+}
+
+func (m *mangled) Extend(ctx context.Context, r store.ExtendRequest) ([]store.ExtendResult, error) {
 	m.mu.Lock()
 	gone := m.extends
 	m.mu.Unlock()
 	if gone {
 		return nil, errLost
 	}
-	if lost := m.call(func() { got, err = m.Store.Extend(ctx, r) }); lost != nil {
-		return nil, lost
-	}
-	return got, err
+	return through(m, func() ([]store.ExtendResult, error) { return m.Store.Extend(ctx, r) })
 }
 
-func (m *mangled) Settle(ctx context.Context, queue string, all []store.Outcome) (got []store.SettleResult, err error) {
-	lost := m.call(func() { got, err = m.Store.Settle(ctx, queue, all) })
+func (m *mangled) Settle(ctx context.Context, queue string, all []store.Outcome) ([]store.SettleResult, error) {
+	got, err := through(m, func() ([]store.SettleResult, error) { return m.Store.Settle(ctx, queue, all) })
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, o := range all {
 		m.settled = append(m.settled, o.Ref)
 	}
-	if lost != nil {
+	if err == errLost {
 		if m.failed++; m.failed == 1 && m.missed != nil {
 			m.missed()
 		}
-		return nil, lost
 	}
 	return got, err
 }

@@ -61,7 +61,7 @@ func (q *Queue) Work(ctx context.Context, handlers Handlers, opts ...WorkOption)
 	}
 	w := &worker{
 		q: q, o: o, until: ctx, handlers: maps.Clone(handlers), free: o.concurrency, nonce: rand.Text()[:8] + "/", clock: newClock(),
-		runs: map[runKey]*run{}, times: map[string]*runTimes{}, sums: map[string]map[string]*sums.Sums{}, idle: map[string]bool{}, changed: make(chan struct{}),
+		runs: map[runKey]*run{}, times: map[string]*sums.Spread{}, sums: map[string]map[string]*sums.Sums{}, idle: map[string]bool{}, changed: make(chan struct{}),
 		settles: map[string]*group.Group[*settlement]{}, keepers: map[string]*lease.Keeper[*run]{}, shares: newShares(o.weights, o.concurrency),
 	}
 	for name := range o.weights {
@@ -127,7 +127,7 @@ type worker struct {
 
 	mu      sync.Mutex
 	runs    map[runKey]*run
-	times   map[string]*runTimes             // by type
+	times   map[string]*sums.Spread          // by type: how long runs have lasted
 	sums    map[string]map[string]*sums.Sums // by queue and type, that are not noted yet
 	free    int                              // places
 	changed chan struct{}                    // closed, and replaced, when something here has changed and waited is set

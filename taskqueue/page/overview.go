@@ -69,8 +69,8 @@ func (v *view) Stuck(t look.Task) bool {
 	after := taskqueue.StuckAfter
 	for i := range v.Kinds {
 		k := &v.Kinds[i]
-		if k.Queue == t.Queue && k.Type == t.Type && k.Hour.Took.N() >= 100 {
-			after = min(after, max(10*k.Hour.Took.Most(0.99), 30*time.Second))
+		if k.Queue == t.Queue && k.Type == t.Type {
+			after = k.Hour.Took.Stuck(30*time.Second, after)
 		}
 	}
 	return v.Now.Sub(t.StartedAt) > after

@@ -19,12 +19,12 @@ type dialect struct {
 func newDialect(postgres bool, prefix string) *dialect {
 	words := []string{
 		"{text}", "TEXT", "{int}", "INTEGER", "{small}", "INTEGER", "{bytes}", "BLOB", "{table}", "WITHOUT ROWID",
-		"{payload}", prefix + "payload", "{lock}", "", "{skip}", "", "{greatest}", "max", "{alone}", "", "$", "?", "tq_", prefix,
+		"{payload}", prefix + "payload", "{lock}", "", "{skip}", "", "{alone}", "", "$", "?", "tq_", prefix,
 	}
 	if postgres {
 		words = []string{
 			"{text}", `TEXT COLLATE "C"`, "{int}", "BIGINT", "{small}", "SMALLINT", "{bytes}", "BYTEA", "{table}", "",
-			"{payload}", prefix + "task", "{lock}", "FOR UPDATE", "{skip}", "FOR UPDATE SKIP LOCKED", "{greatest}", "greatest",
+			"{payload}", prefix + "task", "{lock}", "FOR UPDATE", "{skip}", "FOR UPDATE SKIP LOCKED",
 			"{alone}", " AND current_setting('transaction_isolation') <> 'serializable'", "tq_", prefix,
 		}
 	}

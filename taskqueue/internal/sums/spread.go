@@ -50,6 +50,15 @@ func (s *Spread) Mean() time.Duration {
 	return s.Sum / time.Duration(max(s.N(), 1))
 }
 
+// Stuck is how long one may last until it is told to be stuck: ten times as long as 99 of 100, if so many are known,
+// and from least to most. A nil Spread has none.
+func (s *Spread) Stuck(least, most time.Duration) time.Duration {
+	if s == nil || s.N() < 100 {
+		return most
+	}
+	return min(most, max(10*s.Most(0.99), least))
+}
+
 // Most is how long a part of them has lasted at most, such as 0.99. It is the bound of a class, so the truth may be
 // half of it.
 func (s *Spread) Most(part float64) time.Duration {

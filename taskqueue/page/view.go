@@ -231,8 +231,7 @@ func (v *view) Group(f look.Failure) []button {
 	if f.Dead == 0 {
 		return nil
 	}
-	params := url.Values{"queue": {f.Queue}, "state": {"dead"}, "type": {f.Type}, "alike": {f.Alike}}.Encode()
-	to := "act?" + params + "&" + url.Values{"back": {v.Here}}.Encode()
+	to := link("act", "queue", f.Queue, "state", "dead", "type", f.Type, "alike", f.Alike, "back", v.Here)
 	like := ""
 	if f.Alike != "" {
 		like = " with the error " + plain.Line(f.Alike)

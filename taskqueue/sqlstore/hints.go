@@ -21,8 +21,9 @@ type hints struct {
 	of     map[string]*hint // by queue
 	stop   func()           // ends what listens, and joins it
 	closed bool
-	fault  error // why hints do not come; a Wait is to tell
-	told   bool  // one has
+
+	fault chan error // has why hints do not come, until a Wait has told it
+	once  sync.Once
 }
 
 // A hint is what was heard of a queue.
@@ -121,22 +122,17 @@ func (h *hints) after(queue string, seen uint64, listen bool) (next <-chan struc
 	return of.next, of.n != seen, h.closed
 }
 
-// deaf notes why hints do not come.
-func (h *hints) deaf(fault error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.told {
-		h.fault = fault
-	}
-}
+// deaf notes why hints do not come, the first time.
+func (h *hints) deaf(fault error) { h.once.Do(func() { h.fault <- fault }) }
 
 // untold returns why hints do not come, once.
-func (h *hints) untold() (fault error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	fault, h.fault = h.fault, nil
-	h.told = h.told || fault != nil
-	return fault
+func (h *hints) untold() error {
+	select {
+	case fault := <-h.fault:
+		return fault
+	default:
+		return nil
+	}
 }
 
 // close wakes all that wait, and joins what listens.

@@ -147,7 +147,7 @@ func newStore(opts []Option) (*Store, *options, error) {
 	if !prefixes.MatchString(o.prefix) {
 		return nil, nil, &taskqueue.InvalidError{What: "Prefix", Why: fmt.Sprintf("%q is no name of a table: use lower-case letters, digits and underscores", o.prefix)}
 	}
-	return &Store{client: rand.Text()[:12]}, o, nil
+	return &Store{client: rand.Text()[:12], hints: hints{fault: make(chan error, 1)}}, o, nil
 }
 
 func fileStore(ctx context.Context, db sessions, opts []Option) (*Store, error) {

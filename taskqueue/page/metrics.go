@@ -48,27 +48,32 @@ func metrics(s *look.Snapshot, err error) []byte {
 			m.value(float64(q.Counts[c]), "queue", q.Name, "event", string(c))
 		}
 	})
-	each("taskqueue_late_seconds", "gauge", "How late the task is that waits longest.", func(q look.Queue) {
-		m.value(q.LateSeconds, "queue", q.Name)
-	})
-	each("taskqueue_paused", "gauge", "Whether the queue is paused.", func(q look.Queue) {
-		m.value(number(q.Settings.Paused), "queue", q.Name)
-	})
-	each("taskqueue_concurrency_limit", "gauge", "How many tasks may run at a time; 0: no limit.", func(q look.Queue) {
-		m.value(float64(q.Settings.Concurrency), "queue", q.Name)
-	})
-	each("taskqueue_rate_limit", "gauge", "How many tasks may start a second; 0: no limit.", func(q look.Queue) {
-		m.value(q.Settings.Rate, "queue", q.Name)
-	})
-	each("taskqueue_limited_tasks", "gauge", "How many ready tasks a limit of their key or type keeps.", func(q look.Queue) {
-		m.value(float64(q.Limited), "queue", q.Name)
-	})
+	for _, g := range gauges {
+		each(g.name, "gauge", g.help, func(q look.Queue) { m.value(g.of(q), "queue", q.Name) })
+	}
 	m.kinds(s)
 	m.family("taskqueue_periodic_last_tick_timestamp_seconds", "gauge", "The last tick of a periodic job.")
 	for _, p := range s.Periodic {
 		m.value(float64(p.Last.UnixMicro())/1e6, "queue", p.Queue, "job", p.Name)
 	}
 	return m.Bytes()
+}
+
+// gauges have one value for each queue.
+var gauges = []struct {
+	name, help string
+	of         func(q look.Queue) float64
+}{
+	{"taskqueue_late_seconds", "How late the task is that waits longest.",
+		func(q look.Queue) float64 { return q.LateSeconds }},
+	{"taskqueue_paused", "Whether the queue is paused.",
+		func(q look.Queue) float64 { return number(q.Settings.Paused) }},
+	{"taskqueue_concurrency_limit", "How many tasks may run at a time; 0: no limit.",
+		func(q look.Queue) float64 { return float64(q.Settings.Concurrency) }},
+	{"taskqueue_rate_limit", "How many tasks may start a second; 0: no limit.",
+		func(q look.Queue) float64 { return q.Settings.Rate }},
+	{"taskqueue_limited_tasks", "How many ready tasks a limit of their key or type keeps.",
+		func(q look.Queue) float64 { return float64(q.Limited) }},
 }
 
 // kinds writes the figures of the types, those since each is known.

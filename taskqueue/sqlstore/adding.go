@@ -141,8 +141,7 @@ func (a *adding) takeKeys(tasks []*taskqueue.Task, keyed []int, results []taskqu
 	if len(keyed) == 0 {
 		return nil, nil
 	}
-	refused = map[int]bool{}
-	known := map[string]*record{}
+	refused, known := map[int]bool{}, map[string]*record{}
 	ids := make([]string, len(keyed))
 	for i, at := range keyed {
 		ids[i] = tasks[at].ID

@@ -76,18 +76,21 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (taskqueue.Clai
 	return c.c, nil
 }
 
-func (c *claiming) run() error {
-	if err := c.look(); err != nil {
-		return err
+// lookAlone is look. The same claim may be going on: two claims of a worker that has no row wait for each other at
+// the new one.
+func (c *claiming) lookAlone() error {
+	err := c.look()
+	for err == nil && c.s.postgres && c.nonce == nil && c.r.Nonce != "" {
+		if err = c.t.run(c.noteRow(noteText, "w:"+c.r.Worker, []byte{}, 0, 0, 0)); err == nil {
+			err = c.look()
+		}
 	}
-	// The same claim may be going on: two claims of a worker that has no row wait for each other at the new one.
-	for c.s.postgres && c.nonce == nil && c.r.Nonce != "" {
-		if err := c.t.run(c.noteRow(noteText, "w:"+c.r.Worker, []byte{}, 0, 0, 0)); err != nil {
-			return err
-		}
-		if err := c.look(); err != nil {
-			return err
-		}
+	return err
+}
+
+func (c *claiming) run() error {
+	if err := c.lookAlone(); err != nil {
+		return err
 	}
 	nonce := []byte(c.r.Nonce)
 	switch {
@@ -110,14 +113,8 @@ func (c *claiming) run() error {
 		return err
 	}
 	most := min(max(c.r.Max, 0), taskqueue.MaxBatch)
-	if c.s.fronts.folds(c.queue) || c.deltas != 0 {
-		var queue query
-		if c.deltas != 0 {
-			queue = statement(newQueueText, c.queue, "")
-		}
-		if err := c.t.run(queue, c.fold("w:"+c.r.Worker)); err != nil {
-			return err
-		}
+	if err := c.foldOthers(); err != nil {
+		return err
 	}
 	n, next, err := c.allowed(most)
 	if err != nil {

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql/driver"
 	"encoding/json"
 )
 
@@ -167,11 +168,16 @@ func (q *query) listed() []any {
 }
 
 // told notes how many rows a statement about one row has changed.
-func (q *query) told(n int64, at int) {
+func (q *query) told(result driver.Result, err error, at int) error {
+	if err != nil {
+		return err
+	}
+	n, err := result.RowsAffected()
 	if n > 0 && at >= 0 && q.added != nil {
 		q.added(at)
 	}
 	if q.affected != nil {
 		*q.affected += n
 	}
+	return err
 }

@@ -131,6 +131,25 @@ func (c *claiming) reap() error {
 	return c.t.run(append(save(over), c.lookHeads())...)
 }
 
+// extended says what becomes of the leases of runs, and returns the tasks of those that go on.
+func extended(runs []store.Ref, records map[string]*record) (results []store.ExtendResult, on []*record) {
+	results = make([]store.ExtendResult, len(runs))
+	for i, ref := range runs {
+		one := records[ref.ID]
+		switch {
+		case one == nil || one.State != taskqueue.StateRunning || one.Token != ref.Token:
+			results[i] = store.Lost
+			continue
+		case one.has(asked):
+			results[i] = store.CancelRequested
+		default:
+			results[i] = store.Extended
+		}
+		on = append(on, one)
+	}
+	return results, on
+}
+
 // Extend is a method of taskqueue.Store. A lease that has run out, but that nobody has reaped
 // yet, is still the worker's.
 func (s *Store) Extend(ctx context.Context, r store.ExtendRequest) (results []store.ExtendResult, err error) {
@@ -149,20 +168,10 @@ func (s *Store) Extend(ctx context.Context, r store.ExtendRequest) (results []st
 		if err := t.run(query{clock: &st.now}, seen.query(r.Queue), load(lendTasks, r.Queue, ids, records)); err != nil {
 			return err
 		}
-		results = make([]store.ExtendResult, len(r.Refs))
 		var changed, noted []*record
-		for i, ref := range r.Refs {
-			one := records[ref.ID]
-			if one == nil || one.State != taskqueue.StateRunning || one.Token != ref.Token {
-				results[i] = store.Lost
-				continue
-			}
-			results[i] = store.Extended
-			if one.has(asked) {
-				results[i] = store.CancelRequested
-			}
-			changed = append(changed, one)
-			if _, given := r.Progress[ref.ID]; given {
+		results, changed = extended(r.Refs, records)
+		for _, one := range changed {
+			if _, given := r.Progress[one.ID]; given {
 				noted = append(noted, one)
 			}
 		}

@@ -202,12 +202,7 @@ func (t *linkTx) once(q *query, text string, args []any, at int) error {
 	}
 	if q.each == nil {
 		result, err := s.(driver.StmtExecContext).ExecContext(context.Background(), values)
-		if err != nil {
-			return err
-		}
-		n, err := result.RowsAffected()
-		q.told(n, at)
-		return err
+		return q.told(result, err, at)
 	}
 	rows, err := s.(driver.StmtQueryContext).QueryContext(context.Background(), values)
 	if err != nil {

@@ -218,6 +218,18 @@ func (s *step) noteRow(text, slot string, nonce []byte, token, least, seen int64
 	return statement(text, args...)
 }
 
+// foldOthers adds up what transactions of users have counted, and now and then what was left by processes that have ended.
+func (c *claiming) foldOthers() error {
+	var queue query
+	if c.deltas != 0 {
+		queue = statement(newQueueText, c.queue, "")
+	}
+	if !c.s.fronts.folds(c.queue) && c.deltas == 0 {
+		return nil
+	}
+	return c.t.run(queue, c.fold("w:"+c.r.Worker))
+}
+
 // foldText takes rows away that only have counts: those of transactions of users, and of
 // processes and workers that have not called for an hour.
 var foldText = "DELETE FROM tq_worker WHERE (queue, worker) IN (SELECT queue, worker FROM tq_worker WHERE queue = $1 AND " +

@@ -119,12 +119,7 @@ func (t *poolTx) once(q *query, text string, args []any, at int) error {
 	}
 	if q.each == nil {
 		result, err := s.Exec(args...)
-		if err != nil {
-			return err
-		}
-		n, err := result.RowsAffected()
-		q.told(n, at)
-		return err
+		return q.told(result, err, at)
 	}
 	rows, err := s.Query(args...)
 	if err != nil {

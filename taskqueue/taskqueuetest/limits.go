@@ -272,21 +272,3 @@ func limitPages(f *fixture) {
 	assert.Equal(f, 28, f.purge(taskqueue.StateReady))
 	assert.Zero(f, f.stats().Limited)
 }
-
-func limitInvalid(f *fixture) {
-	l := taskqueue.Limit{Key: "k", Concurrency: 1}
-	f.limit(l)
-	for what, bad := range map[string]taskqueue.Limit{
-		"neither": {Concurrency: 1}, "both": {Key: "k", Type: "t", Concurrency: 1}, "long": {Key: strings.Repeat("k", 300), Concurrency: 1},
-		"zero byte": {Type: "\x00", Concurrency: 1}, "concurrency": {Key: "k", Concurrency: -1}, "rate": {Key: "k", Rate: -1},
-		"small rate": {Key: "k", Rate: 1e-10}, "burst": {Key: "k", Rate: 1, Burst: -1}, "burst alone": {Key: "k", Concurrency: 1, Burst: 2},
-	} {
-		f.invalid(f.s.SetLimit(ctx, queue, bad), what)
-	}
-	assert.Equal(f, []taskqueue.Limit{l}, f.stats().Limits)
-	for _, key := range []string{"k*", "a\x00b", strings.Repeat("k", 300)} {
-		_, err := f.s.Enqueue(ctx, queue, []taskqueue.Task{keyed("a", key)})
-		f.invalid(err, "%q", key)
-	}
-	f.counts(0, taskqueue.StateReady)
-}

@@ -165,15 +165,15 @@ func (f *finding) look(t tx, queue string, after place, now moment) error {
 }
 
 // List is a method of taskqueue.Store.
-func (s *Store) List(ctx context.Context, queue string, r taskqueue.ListRequest) (page taskqueue.Page, err error) {
+func (s *Store) List(ctx context.Context, queue string, req taskqueue.ListRequest) (page taskqueue.Page, err error) {
 	if err := taskqueue.CheckName("queue", queue); err != nil {
 		return page, err
 	}
-	after, err := readCursor(r.Cursor)
+	after, err := readCursor(req.Cursor)
 	if err != nil {
 		return page, err
 	}
-	f := &finding{state: r.State, reverse: r.Reverse, most: min(max(r.Max, 0), taskqueue.MaxBatch)}
+	f := &finding{state: req.State, reverse: req.Reverse, most: min(max(req.Max, 0), taskqueue.MaxBatch)}
 	if f.most == 0 {
 		f.most = 100
 	}

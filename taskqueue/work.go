@@ -61,7 +61,8 @@ func (q *Queue) Work(ctx context.Context, handlers Handlers, opts ...WorkOption)
 	}
 	w := &worker{
 		q: q, o: o, until: ctx, handlers: maps.Clone(handlers), free: o.concurrency, nonce: rand.Text()[:8] + "/", clock: newClock(),
-		runs: map[runKey]*run{}, times: map[string]*sums.Spread{}, sums: map[string]map[string]*sums.Sums{}, idle: map[string]bool{}, changed: make(chan struct{}),
+		runs: map[runKey]*run{}, times: map[string]*sums.Spread{}, sums: map[string]map[string]*sums.Sums{},
+		idle: map[string]bool{}, changed: make(chan struct{}),
 		settles: map[string]*group.Group[*settlement]{}, keepers: map[string]*lease.Keeper[*run]{}, shares: newShares(o.weights, o.concurrency),
 	}
 	for name := range o.weights {

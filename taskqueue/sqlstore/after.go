@@ -93,7 +93,7 @@ func (s *step) takeEnds() ends {
 	return all
 }
 
-// release tells the children of tasks that have ended. Those that wait for nothing any more are in the database by then.
+// release tells the children of tasks that have ended. Those that wait for nothing any more are in the database then.
 func (s *step) release(all ends) error {
 	left, later := maxEdges, ends{}
 	for depth := 0; len(all) > 0; depth++ {

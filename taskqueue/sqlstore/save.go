@@ -218,7 +218,7 @@ func (s *step) noteRow(text, slot string, nonce []byte, token, least, seen int64
 	return statement(text, args...)
 }
 
-// foldOthers adds up what transactions of users have counted, and now and then what was left by processes that have ended.
+// foldOthers adds up what transactions of users have counted, and now and then what processes have that have ended.
 func (c *claiming) foldOthers() error {
 	var queue query
 	if c.deltas != 0 {

@@ -43,8 +43,8 @@ func keyOf(rest string) string {
 	return strings.ReplaceAll(escaped, zeroByte, "\x00")
 }
 
-// format is that of the records. One of a newer format is refused.
-const format = 1
+// format is that of the records. Others are refused.
+const format = 2
 
 // A record is a lock as etcd has it: without its data and its requests, which have keys of their own.
 type record struct {
@@ -85,8 +85,9 @@ func decodeRecord(name locks.Name, text string, revision int64) (r *book.Resourc
 	if err := json.Unmarshal([]byte(text), &in); err != nil {
 		return nil, nil, fmt.Errorf("locks: the record of lock %q is damaged: %w", name.Key, err)
 	}
-	if in.Format > format {
-		return nil, nil, invalid(fmt.Sprintf("etcd has records of format %d, newer than this program knows (%d)", in.Format, format))
+	if in.Format != format {
+		return nil, nil, invalid(fmt.Sprintf("etcd has records of format %d, and this program knows %d: use the version of it that has written them, or another prefix",
+			in.Format, format))
 	}
 	if in.Name = name; in.Grants {
 		in.Fence = revision

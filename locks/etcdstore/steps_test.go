@@ -233,3 +233,17 @@ func TestURLs(t *testing.T) {
 		require.ErrorIs(t, err, locks.ErrValidation, raw)
 	}
 }
+
+func TestARecordOfAnotherFormatIsRefused(t *testing.T) {
+	s, _ := start(t)
+	for _, text := range []string{`{"f":1,"k":1}`, `{"Format":99,"Kind":1}`} {
+		_, err := s.client.Put(t.Context(), s.ofName(name)+recordKey, text)
+		require.NoError(t, err)
+		_, err = s.Get(t.Context(), name)
+		var wrong *locks.ValidationError
+		require.ErrorAs(t, err, &wrong)
+		require.ErrorContains(t, err, "and this program knows 2")
+		_, err = s.Acquire(t.Context(), name, []locks.Request{{ID: "a"}})
+		require.ErrorAs(t, err, &wrong)
+	}
+}

@@ -11,6 +11,8 @@ import (
 // reasons say why a budget is missed and what it would cost to keep it, where that is known: what a profile and counts of
 // instructions have shown. They carry no figures that change from run to run: those are the table's.
 var reasons = map[string]string{
+	"B1": "Half of the time is the runtime's, as for B2, and a tenth is the clock, which Await reads for its limit. A task without a scope around it is a member of the root, and " +
+		"brings what it would find in a scope: two allocations more. To be faster it would have to be no member of anything, and Shutdown and a dump would not find it.",
 	"B2": "Half of the time is the runtime's, as by hand: a goroutine is started, parks and is woken. The rest has no counterpart by hand: the task enters its scope and leaves it under a lock, its outcome is settled in the order " +
 		"children, hooks, waiters, and the wait looks whether it could ever end. By hand a value goes through a channel, nobody joins the goroutine, and its panic ends the process. " +
 		"To be as fast a future would have to settle before what it has started has ended.",
@@ -42,10 +44,18 @@ var reasons = map[string]string{
 	"T9":  "See [the costs of taskqueue](taskqueue.md#costs).",
 	"T10": "See [the costs of taskqueue](taskqueue.md#costs).",
 	"L1":  "See [the costs of locks](locks.md#costs).",
-	"L4":  "See [the costs of locks](locks.md#costs).",
-	"L5":  "See [the costs of locks](locks.md#costs).",
-	"K1":  "See [the figures of kvqueue](kvqueue.md#figures).",
-	"K4":  "See [the figures of kvqueue](kvqueue.md#figures).",
+	"L3": "Two transactions. Half of the time SQLite carries out their statements, a quarter it commits, and within both a quarter is system calls: locks of the file, and what is appended to its log. About an eighth is neither SQLite's nor its driver's. " +
+		"To keep the budget on a slower machine it would take SQLite in C, and with that a C compiler for whoever builds a program.",
+	"L4": "See [the costs of locks](locks.md#costs).",
+	"L5": "See [the costs of locks](locks.md#costs).",
+	"L7": "On SQLite a statement renews a hundred leases, and most of the time SQLite carries those out: it finds each row by its key, writes it, and returns when it ends. On Redis it is the server's time: see [the costs of locks](locks.md#costs). " +
+		"The servers of PostgreSQL and MariaDB were not profiled. To be faster a process would have to have one lease for all that it holds, as on etcd, and a lease could not be revoked by itself without another write.",
+	"K1": "See [the figures of kvqueue](kvqueue.md#figures).",
+	"K4": "See [the figures of kvqueue](kvqueue.md#figures).",
+	"K7": "Measured once. What a member had been assigned lies until the session of the dead member has ended, and if it is the one that assigns, nothing is assigned until then; in a race for the head the others go on. " +
+		"With a shorter TTL it would be faster, and a process that is suspended for a moment would lose what it works on.",
+	"K8": "A transaction is on the disk before it is acknowledged: with one caller that wait is most of its time. Consumers of one process share a transaction; processes cannot, and have one writer at a time, so four of two consumers have more transactions than one of eight. " +
+		"To share them one process would have to write for the others, and these would be hurt when it ends.",
 }
 
 // missed is the section about budgets that are missed, or whose median misses the budget where there is no verdict.

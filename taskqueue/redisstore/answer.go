@@ -86,8 +86,8 @@ func bytes(v any) []byte {
 // (see tasks.lua), then what only Go reads. It is kept small, since a million
 // delayed tasks are little else.
 
-// Which optional fields follow the header, that the unique key is held until the start only,
-// that the task is for a time that somebody has said, and that it has a LimitKey.
+// The flags of a header. Those that begin with has are of optional fields that follow it; untilStart: the unique key is
+// held until the start only; timed: the task is for a time that somebody has said.
 const (
 	hasKey = 1 << iota
 	hasRetention

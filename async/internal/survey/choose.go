@@ -40,7 +40,7 @@ func (d *drawing) choose() {
 // nodes draws the nodes that were chosen, owners before what they own.
 func (d *drawing) nodes() {
 	var todo []int32
-	if d.tasks[0].t.Kind == tree.KindRoot {
+	if d.tasks[0].kind == tree.KindRoot {
 		todo = d.inside(0, todo)
 	} else {
 		todo = append(todo, 0)
@@ -88,7 +88,7 @@ func (d *drawing) groups() {
 		}
 		around[i] = around[t.owner]
 		d.pic.Cut.Grouped++
-		k := key{around[i], d.names.all[t.name].alike, t.t.Kind, t.state, t.told != nil}
+		k := key{around[i], d.names.all[t.name].alike, t.kind, t.state, t.told != nil}
 		if len(at) >= mostGroups {
 			k.alike = "and others"
 		}

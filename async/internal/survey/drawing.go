@@ -19,13 +19,16 @@ func (d *drawing) id(i int32) picture.ID {
 	t := &d.tasks[i]
 	switch {
 	case t.owner >= 0:
-		return picture.ID{Scope: d.scopes[d.tasks[t.owner].scope].number, Ordinal: t.ordinal}
-	case t.t.Kind == tree.KindRoot:
+		return picture.ID{Scope: d.number(t.owner), Ordinal: t.ordinal}
+	case t.kind == tree.KindRoot:
 		return picture.ID{}
 	default:
 		return picture.ID{Scope: d.pic.Root, Ordinal: t.ordinal}
 	}
 }
+
+// number returns what the scope of task i is called by.
+func (d *drawing) number(i int32) int64 { return tree.NumberOf(d.tasks[i].t.Scope()) }
 
 // show has task i, and what it stands in, be nodes.
 func (d *drawing) show(i int32) {

@@ -30,18 +30,17 @@ const (
 // A why is how a need was seen.
 type why struct {
 	kind needKind
-	wait *tree.Wait   // of needFuture
-	of   int32        // of needFuture: with whose context it waits
-	at   tree.Limiter // of needSlot
-	part int          // of needTurn: an index of parts
+	on   int32 // of needFuture: an index of waits; of needTurn: one of parts
+	of   int32 // of needFuture: with whose context it waits
 }
 
 // A knot is what waits for what.
 type knot struct {
 	*survey
 	g    rings.Graph
-	whys []why                // by the number of the need
-	at   map[*tree.Task]int32 // what is waited for
+	whys []why  // by the number of the need
+	may  []bool // by task: whether it can have a need
+	on   *awaited
 	// holders are the tasks that hold a slot of a limiter; held is how many do.
 	holders map[tree.Limiter][]int32
 	held    map[tree.Limiter]int
@@ -55,37 +54,18 @@ type knot struct {
 
 // A borrowed wait is one that the task by makes with the context of another task, as its stack shows.
 type borrowed struct {
-	wait *tree.Wait
+	wait int32 // an index of waits
 	of   int32 // whose context it is
 }
 
 // knot notes who holds slots, and what other packages show.
 func (s *survey) knot() *knot {
-	k := &knot{survey: s, at: make(map[*tree.Task]int32), turns: make(map[int32]tree.Limiter)}
+	k := &knot{survey: s, on: s.awaited(), turns: make(map[int32]tree.Limiter)}
 	k.holders, k.held = make(map[tree.Limiter][]int32), make(map[tree.Limiter]int)
 	k.queued, k.borrowed = make(map[tree.Limiter]int), make(map[int32]borrowed)
 	k.places = s.placesOf()
 	k.slots()
 	return k
-}
-
-// waitedFor finds the tasks that others wait for.
-func (k *knot) waitedFor() {
-	s := k.survey
-	for i := range s.waits {
-		if w := &s.waits[i]; w.Kind == tree.ForFuture {
-			k.at[w.On] = -1
-		}
-	}
-	for i := range s.tasks {
-		t := s.tasks[i].t
-		if future(t) == nil {
-			continue // nobody can wait for it
-		}
-		if _, wanted := k.at[t]; wanted {
-			k.at[t] = int32(i)
-		}
-	}
 }
 
 // find notes what waits for what.
@@ -96,12 +76,28 @@ func (k *knot) find() {
 	// Tasks further from the root come first: so it is known of each task whether it needs anything
 	// when its owner comes.
 	needs := make([]bool, len(k.tasks))
-	most := 2 * (len(k.waits) + len(k.turns)) // for each its own, and one of its owner
-	k.whys = make([]why, 0, most)
-	k.g.Grow(most)
+	k.may = k.mayNeed()
 	for i := len(k.tasks) - 1; i > 0; i-- {
-		k.task(int32(i), needs)
+		if k.may[i] {
+			k.task(int32(i), needs)
+		}
 	}
+}
+
+// mayNeed returns of each task whether it can have a need, by what it is alone: most waits are for tasks
+// that just run, and no need comes of those.
+func (k *knot) mayNeed() []bool {
+	may := make([]bool, len(k.tasks))
+	for i := len(k.tasks) - 1; i > 0; i-- {
+		t := &k.tasks[i]
+		if t.state == int8(tree.StateQueued) || t.kind == tree.KindChoice || t.scope >= 0 && k.scopes[t.scope].awaits {
+			may[i] = true
+		} else if _, borrows := k.borrowed[int32(i)]; borrows {
+			may[i] = true
+		}
+		may[t.owner] = may[t.owner] || may[i]
+	}
+	return may
 }
 
 // slots notes who holds slots of limits, and who queues.
@@ -109,7 +105,7 @@ func (k *knot) slots() {
 	var turn tree.Turn
 	for i := range k.tasks {
 		t := &k.tasks[i]
-		if !tree.TurnOf(t.t, &turn) {
+		if !t.special || !tree.TurnOf(t.t, &turn) {
 			continue
 		}
 		for _, l := range turn.Holds {
@@ -146,7 +142,7 @@ func (k *knot) need(by int32, w why, needs []bool, alts ...int32) {
 // task notes what task i needs, and that its owner needs it.
 func (k *knot) task(i int32, needs []bool) {
 	t := &k.tasks[i]
-	kind := t.t.Kind
+	kind := t.kind
 	if t.state == int8(tree.StateDone) || kind == tree.KindHook || kind == tree.KindPromise {
 		return // hooks have a limit of their own, and anybody may resolve a promise
 	}
@@ -156,8 +152,8 @@ func (k *knot) task(i int32, needs []bool) {
 		k.choice(i, needs)
 	}
 	owner := &k.tasks[t.owner]
-	if needs[i] && owner.t.Kind != tree.KindRoot && owner.t.Kind != tree.KindChoice && owner.t.Kind != tree.KindLeft &&
-		!t.t.IsDismissible() && !tree.LeftBehind(owner.t) {
+	if needs[i] && owner.kind != tree.KindRoot && owner.kind != tree.KindChoice && owner.kind != tree.KindLeft &&
+		!t.excused && !tree.LeftBehind(owner.t) {
 		k.need(t.owner, why{kind: needMember}, needs, i)
 	}
 }
@@ -170,17 +166,18 @@ func (k *knot) awaits(i int32, needs []bool) {
 	waits := k.waitsIn(k.tasks[i].scope)
 	for n := range waits {
 		if waits[n].Kind == tree.ForFuture {
-			k.wait(i, borrowed{&waits[n], i}, needs)
+			k.wait(i, borrowed{k.scopes[k.tasks[i].scope].wait + int32(n), i}, needs)
 		}
 	}
 }
 
 func (k *knot) wait(i int32, b borrowed, needs []bool) {
-	if k.tasks[b.of].told != nil && !b.wait.Deaf {
+	w := &k.waits[b.wait]
+	if k.tasks[b.of].told != nil && !w.Deaf {
 		return
 	}
-	if on := k.at[b.wait.On]; on >= 0 && k.tasks[on].state != int8(tree.StateDone) {
-		k.need(i, why{kind: needFuture, wait: b.wait, of: b.of}, needs, on)
+	if on := k.on.by(b.wait); on >= 0 && k.may[on] && k.tasks[on].state != int8(tree.StateDone) {
+		k.need(i, why{needFuture, b.wait, b.of}, needs, on)
 	}
 }
 
@@ -192,7 +189,7 @@ func (k *knot) queues(i int32, needs []bool) {
 	}
 	if l := k.turns[i]; l != nil {
 		if holders := k.holders[l]; len(holders) == k.held[l] && k.isFull(l) && k.keepSlots(holders) {
-			k.need(i, why{kind: needSlot, at: l}, needs, holders...)
+			k.need(i, why{kind: needSlot}, needs, holders...)
 		}
 		return
 	}
@@ -201,7 +198,7 @@ func (k *knot) queues(i int32, needs []bool) {
 		return
 	}
 	if runs := k.places.runs[p]; k.places.isFull(p) && !slices.Contains(runs, i) {
-		k.need(i, why{kind: needTurn, part: p}, needs, runs...)
+		k.need(i, why{kind: needTurn, on: int32(p)}, needs, runs...)
 	}
 }
 
@@ -285,13 +282,14 @@ func (k *knot) lasts(n int) bool {
 	}
 	switch w.kind {
 	case needFuture:
-		return w.wait.Lasts() && (w.wait.Deaf || tree.ToldTo(k.tasks[w.of].t, nil) == nil)
+		wait := &k.waits[w.on]
+		return wait.Lasts() && (wait.Deaf || tree.ToldTo(k.tasks[w.of].t, nil) == nil)
 	case needMember:
 		return t.State.Load() < tree.StateDone && (t.Kind != tree.KindChoice || tree.MayHang(t))
 	case needSlot:
-		return k.slotLasts(by, w.at, alts)
+		return k.slotLasts(by, k.turns[by], alts)
 	case needTurn:
-		return t.State.Load() == tree.StateQueued && !tree.IsDelivered(t) && k.places.lasts(w.part, alts)
+		return t.State.Load() == tree.StateQueued && !tree.IsDelivered(t) && k.places.lasts(int(w.on), alts)
 	default:
 		return t.State.Load() < tree.StateDone && !startsMore(t)
 	}

@@ -19,9 +19,9 @@ func (d *drawing) node(i int32) picture.Node {
 	t := &d.tasks[i]
 	name := d.names.all[t.name]
 	n := picture.Node{
-		ID: d.id(i), Kind: picture.Kind(t.t.Kind.String()), Name: name.text, Place: name.place,
+		ID: d.id(i), Kind: picture.Kind(t.kind.String()), Name: name.text, Place: name.place,
 		State: states[t.state+1], Told: d.told(t.told), Waiters: int(t.waiters),
-		Limit: d.limit(i), Restart: d.restart(i), Daemon: t.t.IsDismissible(),
+		Limit: d.limit(i), Restart: d.restart(i), Daemon: t.excused,
 	}
 	if ago, ok := tree.BeganAt(t.t); ok {
 		n.Begun = time.Now().Add(-ago)
@@ -31,7 +31,7 @@ func (d *drawing) node(i int32) picture.Node {
 	}
 	if t.scope >= 0 {
 		sc := &d.scopes[t.scope]
-		n.Scope, n.Live, n.Started, n.Unclaimed = sc.number, int(sc.live), sc.started, int(sc.unclaimed)
+		n.Scope, n.Live, n.Started, n.Unclaimed = d.number(i), int(sc.live), sc.started, int(sc.unclaimed)
 	}
 	d.waitsOf(i, &n)
 	if n.Restart != nil && n.State == picture.StateRunning && len(n.Waits) > 0 && n.Waits[0].How == picture.WaySleep {
@@ -61,9 +61,8 @@ func (d *drawing) waitsOf(i int32, n *picture.Node) {
 		return
 	}
 	sc := &d.scopes[t.scope]
-	waits := d.waitsIn(t.scope)
-	for n := range waits {
-		add(d.drawn(&waits[n]))
+	for n := sc.wait; n < sc.over; n++ {
+		add(d.drawn(n))
 	}
 	if d.turns[i] != nil { // its wait is over, and it wants its slot back
 		add(picture.Wait{How: picture.WayLimit})
@@ -73,21 +72,23 @@ func (d *drawing) waitsOf(i int32, n *picture.Node) {
 	}
 }
 
-func (d *drawing) drawn(w *tree.Wait) picture.Wait {
+// drawn draws wait n.
+func (d *drawing) drawn(n int32) picture.Wait {
+	w := &d.waits[n]
 	out := picture.Wait{Left: w.Left, Mark: w.Mark(), Own: w.Deaf}
 	switch w.Kind {
 	case tree.ForTime:
 		out.How = picture.WaySleep
 	case tree.ForOthers:
-		out.How, out.Text = picture.WayPart, w.Text
-		if p, ok := w.Part.(part.Part); ok {
+		out.How, out.Text = picture.WayPart, w.For.Text
+		if p, ok := w.For.Part.(part.Part); ok {
 			out.Part = d.places.add(p) + 1
 		}
 	default:
 		out.How = picture.WayAwait
-		on, seen := d.at[w.On]
-		if out.Gone = !seen || on < 0; out.Gone {
-			out.Name = d.names.all[d.names.of(w.On)].text
+		on := d.on.by(n)
+		if out.Gone = on < 0; out.Gone {
+			out.Name = d.names.all[d.names.of(w.On())].text
 			break
 		}
 		out.On, out.Name = d.id(on), d.names.all[d.tasks[on].name].text
@@ -149,7 +150,7 @@ func textOf(err error) string {
 // limit draws the Limit that task i has brought, nil if it has none.
 func (d *drawing) limit(i int32) *picture.Limit {
 	t := &d.tasks[i]
-	if t.scope < 0 {
+	if t.scope < 0 || !d.scopes[t.scope].limits {
 		return nil
 	}
 	l, size, held := tree.LimitIn(t.t)
@@ -167,7 +168,11 @@ func (d *drawing) limit(i int32) *picture.Limit {
 
 // restart draws how often task i has failed, nil if it has not.
 func (d *drawing) restart(i int32) *picture.Restart {
-	r, ok := d.tasks[i].t.Self.(interface {
+	t := &d.tasks[i]
+	if !t.special {
+		return nil
+	}
+	r, ok := t.t.Self.(interface {
 		Failed() (failures int, last error)
 	})
 	if !ok {

@@ -23,23 +23,27 @@ type places struct {
 // placesOf asks the parts of all scopes, and the executors of tasks, for parts.
 func (s *survey) placesOf() *places {
 	p := &places{s: s, index: make(map[part.Part]int), of: make(map[int32]int)}
-	for i := range s.scopes {
-		for _, x := range s.scopes[i].parts {
-			if place, ok := x.(part.Place); ok { // it stands for another
-				x = place.Part()
-			}
-			if one, ok := x.(part.Part); ok {
-				p.in[p.add(one)] = s.scopes[i].number
-			}
+	for _, r := range s.parts {
+		x := r.part
+		if place, ok := x.(part.Place); ok { // it stands for another
+			x = place.Part()
+		}
+		if one, ok := x.(part.Part); ok {
+			p.in[p.add(one)] = r.scope
 		}
 	}
 	for i := range s.waits {
-		if one, ok := s.waits[i].Part.(part.Part); ok {
-			p.add(one)
+		if other := s.waits[i].For; other != nil {
+			if one, ok := other.Part.(part.Part); ok {
+				p.add(one)
+			}
 		}
 	}
 	for i := range s.tasks {
 		t := &s.tasks[i]
+		if !t.special {
+			continue
+		}
 		place, ok := tree.ExecutorOf(t.t).(part.Place)
 		if !ok {
 			continue

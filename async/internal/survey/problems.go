@@ -29,13 +29,15 @@ func (d *drawing) rings() {
 			wait := picture.RingWait{By: d.id(by), How: ways[w.kind], On: d.id(step.On)}
 			switch {
 			case w.kind == needTurn:
-				wait.Part = w.part + 1
-			case d.tasks[by].t.Kind == tree.KindChoice:
+				wait.Part = int(w.on) + 1
+			case d.tasks[by].kind == tree.KindChoice:
 				wait.How = picture.WayChoice
 			}
 			one.Waits = append(one.Waits, wait)
-			if w.kind == needFuture && w.wait.Left > 0 && (one.Breaks == 0 || w.wait.Left < one.Breaks) {
-				one.Breaks = w.wait.Left
+			if w.kind == needFuture {
+				if left := d.waits[w.on].Left; left > 0 && (one.Breaks == 0 || left < one.Breaks) {
+					one.Breaks = left
+				}
 			}
 		}
 		d.pic.Rings = append(d.pic.Rings, one)
@@ -74,10 +76,11 @@ func (d *drawing) problems() {
 		{picture.ProblemStraggler, d.isStraggler}, {picture.ProblemFull, d.isFullLimit},
 		{picture.ProblemRestarts, d.isRestarted}, {picture.ProblemUnclaimed, d.hasUnclaimed},
 	}
+	suspects := d.suspects()
 	for _, k := range kinds {
 		found := 0
-		for i := range int32(len(d.tasks)) {
-			if d.tasks[i].t.Kind == tree.KindRoot || !k.is(i) {
+		for _, i := range suspects {
+			if !k.is(i) {
 				continue
 			}
 			if found++; found > mostProblems {
@@ -90,6 +93,19 @@ func (d *drawing) problems() {
 		}
 	}
 }
+
+// suspects returns the tasks that can have a problem, by what they are alone.
+func (d *drawing) suspects() (all []int32) {
+	for i := range d.tasks {
+		t := &d.tasks[i]
+		if t.kind != tree.KindRoot && (t.told != nil || t.special || t.scope >= 0 && d.scopes[t.scope].isSuspect()) {
+			all = append(all, int32(i))
+		}
+	}
+	return all
+}
+
+func (sc *scope) isSuspect() bool { return sc.limits || sc.unclaimed > 0 }
 
 func (d *drawing) isFullLimit(i int32) bool {
 	l := d.limit(i)

@@ -48,7 +48,7 @@ func (k *knot) borrow() {
 		in := k.waitsIn(k.tasks[i].scope)
 		for n := range in {
 			if w := &in[n]; w.Kind == tree.ForFuture {
-				waits[w.InTraceback()] = borrowed{w, int32(i)}
+				waits[w.InTraceback()] = borrowed{k.scopes[k.tasks[i].scope].wait + int32(n), int32(i)}
 			}
 		}
 	}

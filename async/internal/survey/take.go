@@ -18,10 +18,9 @@ func Take(o Options) *picture.Tree {
 	if o.AtMost <= 0 {
 		o.AtMost = mostNodes
 	}
-	s := &survey{Options: o, began: time.Now(), left: make(map[int64]bool)}
+	s := &survey{Options: o, began: time.Now(), left: make(map[*tree.Scope]bool)}
 	s.walk(o.Top)
 	k := s.knot()
-	k.waitedFor()
 	if o.Stacks > 0 {
 		k.stacksOf()
 	}
@@ -50,7 +49,7 @@ func (d *drawing) draw() {
 func (d *drawing) count() {
 	d.pic.Live = len(d.tasks) - 1
 	top := &d.tasks[0]
-	if top.t.Kind == tree.KindRoot {
+	if top.kind == tree.KindRoot {
 		d.pic.Root, d.pic.Started = tree.NumberOf(top.t.Scope()), d.scopes[0].started
 	} else {
 		d.pic.Live++
@@ -58,8 +57,8 @@ func (d *drawing) count() {
 		top.name = d.names.of(top.t)
 		top.state = int8(top.t.State.Load())
 	}
-	for i := range d.waits {
-		if on, ok := d.at[d.waits[i].On]; ok && on >= 0 {
+	for i := range int32(len(d.waits)) {
+		if on := d.on.by(i); on >= 0 {
 			d.tasks[on].waiters++
 		}
 	}

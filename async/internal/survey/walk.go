@@ -28,7 +28,8 @@ const (
 	mostNodes = 5000    // by default
 )
 
-// A task is what was seen of one task.
+// A task is what was seen of one task. All questions that are asked of many tasks are answered from it: of
+// a hundred thousand tasks each visit is one to memory that is in no cache.
 type task struct {
 	t       *tree.Task
 	told    *tree.StopError
@@ -37,20 +38,30 @@ type task struct {
 	scope   int32 // an index of scopes; -1: it has none
 	name    int32 // an index of names
 	waiters int32
+	kind    tree.Kind
 	state   int8
 	shown   bool
+	future  bool // somebody can wait for it
+	special bool // it has what only options give: a Limit, an executor, restarts
+	excused bool // the end of its owner dismisses it
 }
 
 // A scope is what was seen of the scope of a task.
 type scope struct {
-	number      int64
 	started     int64
-	parts       []any
 	live        int32
 	unclaimed   int32
 	first, last int32 // its members are tasks[first:last], the oldest first
 	wait, over  int32 // the waits of its task are waits[wait:over]
+	awaits      bool  // one of those is for a future
 	joins       bool
+	limits      bool // it has brought a Limit
+}
+
+// A registered part is what another package has registered with a scope.
+type registered struct {
+	scope int64 // the number of the scope
+	part  any
 }
 
 // A survey is one look.
@@ -60,8 +71,10 @@ type survey struct {
 	tasks     []task
 	scopes    []scope
 	waits     []tree.Wait
+	parts     []registered
 	names     names
-	left      map[int64]bool // scopes that have returned without their tasks, and were met
+	left      map[*tree.Scope]bool // scopes that have returned without their tasks, and were met
+	view      tree.View            // of the scope that is looked at; has the waits
 	unreached int
 	timeUp    bool
 	waiting   bool // a wait for a future was seen, or a task that queues
@@ -69,63 +82,74 @@ type survey struct {
 
 // walk looks at everything below root: scope by scope, what is nearer to the root first.
 func (s *survey) walk(root *tree.Task) {
-	s.tasks = append(s.tasks, task{
-		t: root, told: tree.ToldAround(root), owner: -1, scope: -1, state: int8(tree.StateRunning),
-	})
-	var v tree.View
+	top := taskOf(root, -1)
+	top.told, top.state = tree.ToldAround(root), int8(tree.StateRunning)
+	s.tasks = append(s.tasks, top)
 	for i := 0; i < len(s.tasks); i++ {
-		if t := s.tasks[i].t; tree.HasScope(t) {
-			s.scope(int32(i), &v)
+		if t := &s.tasks[i]; t.scope < 0 && tree.HasScope(t.t) {
+			s.scope(int32(i))
 		}
 	}
+	s.waits = s.view.Waits.All
 }
 
 // scope looks at the scope of task i.
-func (s *survey) scope(i int32, v *tree.View) {
+func (s *survey) scope(i int32) {
 	t := s.tasks[i].t
-	number := tree.NumberOf(t.Scope())
 	if tree.LeftBehind(t) {
-		if s.left[number] {
+		if s.left[t.Scope()] {
 			return
 		}
-		s.left[number] = true
+		s.left[t.Scope()] = true
 	}
-	sc := scope{number: number, first: int32(len(s.tasks))}
-	s.tasks[i].scope = int32(len(s.scopes))
+	s.room(1)
+	first := int32(len(s.tasks))
+	wait := len(s.view.Waits.All)
 	var c tree.Cursor
-	for more, begun := true, false; more; begun = true {
-		if more = tree.LookAt(t, v, &c); !begun {
-			sc.started, sc.live, sc.unclaimed, sc.joins = v.Started, int32(v.Live), int32(v.Unclaimed), v.Joins
-			sc.wait = int32(len(s.waits))
-			s.waits = append(s.waits, v.Waits...)
-			sc.over = int32(len(s.waits))
-			sc.parts = append(sc.parts, v.Parts...)
-			s.tasks = slices.Grow(s.tasks, min(v.Live, mostTasks))
+	more := tree.LookAt(t, &s.view, &c)
+	n := s.seen(i, wait)
+	s.tasks = slices.Grow(s.tasks, min(s.view.Live, mostTasks))
+	for left := s.view.Live; ; more = tree.LookAt(t, &s.view, &c) {
+		members := len(s.view.Members)
+		if !s.take(i, max(left, members)) {
+			s.unreached += max(int(s.scopes[n].live)-(len(s.tasks)-int(first)), 0)
+			break
 		}
-		if !s.take(i, v.Members) {
-			s.unreached += max(v.Live-(len(s.tasks)-int(sc.first)), 0)
+		if left -= members; !more {
 			break
 		}
 	}
-	sc.last = int32(len(s.tasks))
-	s.makeRoom(s.tasks[sc.first:sc.last])
-	slices.Reverse(s.tasks[sc.first:sc.last])
-	for n := sc.wait; n < sc.over; n++ {
-		s.waiting = s.waiting || s.waits[n].Kind == tree.ForFuture
-	}
-	s.scopes = append(s.scopes, sc)
+	s.scopes[n].first, s.scopes[n].last = first, int32(len(s.tasks))
+	slices.Reverse(s.tasks[first:])
 }
 
-// makeRoom makes room for the scopes of members that have one, and for a wait of each: what grows bit by
-// bit is copied several times, and is garbage that many stacks are looked through for.
-func (s *survey) makeRoom(members []task) {
-	n := 1 // the scope that they are in
-	for i := range members {
-		if tree.HasScope(members[i].t) {
-			n++
-		}
+// seen notes what the view shows of the scope of task i, the first of whose waits is given, and returns
+// the index of the scope.
+func (s *survey) seen(i int32, wait int) int {
+	v, t := &s.view, &s.tasks[i]
+	t.scope = int32(len(s.scopes))
+	awaits := false
+	for n := wait; n < len(v.Waits.All) && !awaits; n++ {
+		awaits = v.Waits.All[n].Kind == tree.ForFuture
 	}
-	s.scopes, s.waits = slices.Grow(s.scopes, n), slices.Grow(s.waits, n)
+	s.waiting = s.waiting || awaits
+	s.scopes = append(s.scopes, scope{
+		started: v.Started, live: int32(v.Live), unclaimed: int32(v.Unclaimed),
+		wait: int32(wait), over: int32(len(v.Waits.All)), awaits: awaits, joins: v.Joins, limits: v.Limits,
+	})
+	for _, part := range v.Parts {
+		s.parts = append(s.parts, registered{tree.NumberOf(t.t.Scope()), part})
+	}
+	return int(t.scope)
+}
+
+// room makes room for n more scopes, and for the waits of one of them beside a wait of each: what grows
+// bit by bit is copied several times, and is garbage that many stacks are looked through for.
+func (s *survey) room(n int) {
+	s.scopes = slices.Grow(s.scopes, n)
+	if w := &s.view.Waits; cap(w.All)-len(w.All) < n+tree.MostWaits {
+		w.All = slices.Grow(w.All, max(n, len(w.All)/2)+tree.MostWaits)
+	}
 }
 
 // waitsIn returns the waits of the task of a scope.
@@ -136,27 +160,61 @@ func (s *survey) waitsIn(scope int32) []tree.Wait {
 	return s.waits[s.scopes[scope].wait:s.scopes[scope].over]
 }
 
-// take notes members of task i, and reports false if it is time to stop.
-func (s *survey) take(i int32, members []tree.Member) bool {
+// take notes the members of task i that are in the view, of which left are left to come, these included, and reports
+// false if it is time to stop. Those whose scopes are empty are looked at while they are in the cache.
+func (s *survey) take(i int32, left int) bool {
 	if s.timeUp = s.timeUp || len(s.tasks) > untimed && time.Since(s.began) > mostTime; s.timeUp {
 		return false
 	}
 	told := s.tasks[i].told
-	if s.tasks[i].t.Kind == tree.KindRoot {
+	if s.tasks[i].kind == tree.KindRoot {
 		told = nil
 	}
-	for _, m := range members {
-		if len(s.tasks) >= mostTasks {
-			return false
-		}
-		state := m.Task.State.Load()
-		s.waiting = s.waiting || state == tree.StateQueued
-		s.tasks = append(s.tasks, task{
-			t: m.Task, told: tree.ToldTo(m.Task, told), ordinal: m.Ordinal, owner: i, scope: -1,
-			name: s.names.of(m.Task), state: int8(state),
-		})
+	members := s.view.Members
+	all := len(members) <= mostTasks-len(s.tasks)
+	if !all {
+		members = members[:mostTasks-len(s.tasks)]
 	}
-	return true
+	first, scopes := len(s.tasks), 0
+	for _, m := range members {
+		t := m.Task
+		s.tasks = append(s.tasks, taskOf(t, i))
+		one := &s.tasks[len(s.tasks)-1]
+		one.told, one.ordinal, one.name = tree.ToldTo(t, told), m.Ordinal, s.names.of(t)
+		s.waiting = s.waiting || one.state == int8(tree.StateQueued)
+		if tree.HasScope(t) {
+			scopes++
+		}
+	}
+	if scopes > 0 {
+		s.empty(first, scopes*left/len(members))
+	}
+	return all
+}
+
+// taskOf notes what t shows without its owner.
+func taskOf(t *tree.Task, owner int32) task {
+	return task{
+		t: t, owner: owner, scope: -1, kind: t.Kind, state: int8(t.State.Load()),
+		future: future(t) != nil, special: t.More != nil, excused: t.IsDismissible(),
+	}
+}
+
+// empty looks at the scopes of tasks from the given one on that have no members. About so many scopes are to come.
+func (s *survey) empty(first, scopes int) {
+	s.room(scopes)
+	for j := first; j < len(s.tasks); j++ {
+		t := s.tasks[j].t
+		if !tree.HasScope(t) || tree.LeftBehind(t) {
+			continue
+		}
+		if cap(s.view.Waits.All)-len(s.view.Waits.All) < tree.MostWaits {
+			s.room(1)
+		}
+		if wait := len(s.view.Waits.All); tree.LookAtEmpty(t, &s.view) {
+			s.seen(int32(j), wait)
+		}
+	}
 }
 
 // isStraggler reports whether task i was told to stop, and its handler is still there.
@@ -169,7 +227,7 @@ func (s *survey) isStraggler(i int32) bool {
 // on its own goroutine.
 func (s *survey) runs(i int32) bool {
 	t := &s.tasks[i]
-	switch t.t.Kind {
+	switch t.kind {
 	case tree.KindChoice, tree.KindFork, tree.KindGroup, tree.KindLeft, tree.KindPromise, tree.KindRoot:
 		return false
 	}
@@ -177,7 +235,7 @@ func (s *survey) runs(i int32) bool {
 		return true
 	}
 	for c := s.scopes[t.scope].first; c < s.scopes[t.scope].last; c++ {
-		if kind := s.tasks[c].t.Kind; kind == tree.KindScope || kind == tree.KindRun {
+		if kind := s.tasks[c].kind; kind == tree.KindScope || kind == tree.KindRun {
 			return false
 		}
 	}

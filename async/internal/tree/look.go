@@ -15,16 +15,14 @@ const MostSeen = 256
 // A View is what one call of LookAt has seen of a scope. The same View may be filled again and again.
 type View struct {
 	Members []Member // some of the members, the newest first
-	Waits   []Wait   // of the task, at most [MostWaits]; in the first call of a look
+	Waits   Waits    // those of the task are added, in the first call of a look
 	Parts   []any    // what other packages have registered with the scope, the latest first; at most [MostParts]
 
-	Started     int64 // how many members there ever were
-	Live        int   // how many there are, promises left out
-	Dismissible int   // how many of them the end of the scope dismisses
-	Unclaimed   int   // failures of futures that nobody has been given
-	MoreWaits   int   // how many were left out of Waits
-	Joins       bool  // a goroutine waits for the members
-	Ended       bool
+	Started   int64 // how many members there ever were
+	Live      int   // how many there are, promises left out
+	Unclaimed int   // failures of futures that nobody has been given
+	Joins     bool  // a goroutine waits for the members
+	Limits    bool  // the scope has brought a Limit; see LimitIn
 }
 
 // MostParts is how many parts of a scope one look tells of.
@@ -51,18 +49,33 @@ type Cursor struct {
 // one that comes or leaves meanwhile is seen or not.
 func LookAt(t *Task, v *View, c *Cursor) (more bool) {
 	s := t.Inner.Load()
-	*v = View{Members: v.Members[:0], Waits: v.Waits[:0], Parts: v.Parts[:0]}
+	v.Members = v.Members[:0]
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	v.Started, v.Live, v.Dismissible = s.started, int(s.Live), int(s.dismissible)
-	v.Unclaimed = s.Tally.Unclaimed()
-	v.Joins, v.Ended = s.joiner != nil, s.Ended
 	if !c.begun {
 		c.begun = true
-		v.Waits, v.MoreWaits = waitsLocked(s, v.Waits)
-		v.partsLocked(s)
+		v.scopeLocked(s)
 	}
 	return c.membersLocked(s, v)
+}
+
+// LookAtEmpty is LookAt for a scope without members. It reports false, and has seen nothing, if there are any.
+func LookAtEmpty(t *Task, v *View) (empty bool) {
+	s := t.Inner.Load()
+	s.Mu.Lock()
+	if empty = s.children == nil && s.promises == nil; empty {
+		v.scopeLocked(s)
+	}
+	s.Mu.Unlock()
+	return empty
+}
+
+// scopeLocked shows all of s but its members.
+func (v *View) scopeLocked(s *Scope) {
+	v.Started, v.Live, v.Unclaimed = s.started, int(s.Live), s.Tally.Unclaimed()
+	v.Joins, v.Limits = s.joiner != nil, s.opts != nil && s.opts.Limit != 0
+	v.Waits.addLocked(s)
+	v.partsLocked(s)
 }
 
 // HasScope reports whether t has an inner scope of its own, at which one can look.
@@ -111,6 +124,7 @@ func (c *Cursor) nextLocked(s *Scope) *Task {
 
 // partsLocked adds what other packages have registered with s.
 func (v *View) partsLocked(s *Scope) {
+	v.Parts = v.Parts[:0]
 	for x := s.Exits; x != nil && len(v.Parts) < MostParts; x = x.next {
 		if x.ender != nil {
 			v.Parts = append(v.Parts, x.ender)
@@ -185,19 +199,19 @@ func (f *Future) Sought() bool {
 // a user's.
 func Called(t *Task) (name string, pc uintptr) {
 	n := t.Naming()
-	if t.Self != nil && t.Kind != KindHook {
+	pc = n.pc
+	if pc == 0 && t.Self != nil { // it has another name, beside that of its function
 		if v := reflect.ValueOf(t.Self.Func()); v.Kind() == reflect.Func {
 			pc = v.Pointer()
 		}
 	}
-	switch {
-	case n.given != "":
-		return n.given, pc
-	case n.label != "":
-		return n.label, pc
-	default:
-		return "", pc
+	if t.Kind == KindHook {
+		pc = 0
 	}
+	if n.given != "" {
+		return n.given, pc
+	}
+	return n.label, pc
 }
 
 // LeftBehind reports whether the scope of t has returned without its tasks: then it may be met twice.

@@ -205,8 +205,8 @@ func TestNotedWaitsComeAndGo(t *testing.T) {
 	texts := func() (all []string) {
 		var v View
 		LookAt(one, &v, new(Cursor))
-		for _, w := range v.Waits {
-			all = append(all, w.Text)
+		for _, w := range v.Waits.All {
+			all = append(all, w.For.Text)
 		}
 		return all
 	}

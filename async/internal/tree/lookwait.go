@@ -23,58 +23,78 @@ const (
 // A Wait is one wait with the context of a task.
 type Wait struct {
 	Kind WaitKind
-	On   *Task         // of ForFuture: whose future it is
-	Part any           // of ForOthers: what it belongs to; nil if nobody says
-	Text string        // of ForOthers: what the wait is for
-	Left time.Duration // until its own limit ends it; 0: it has none
 	// Deaf: the wait has a context that decides alone when it ends.
 	Deaf bool
+	Left time.Duration // until its own limit ends it; 0: it has none
+	For  *Other        // of ForOthers
 
 	w      *Waiter
-	noted  *Noted // of ForOthers
 	serial int64
 	until  time.Duration // of a waiter
-	on     *Future
+	on     *Future       // of ForFuture
+}
+
+// An Other is a wait that another package has noted.
+type Other struct {
+	Part any    // what it belongs to; nil if nobody says
+	Text string // what the wait is for
+
+	noted *Noted
+}
+
+// On returns whose future it is that the wait is for; nil if it is for no future.
+func (w *Wait) On() *Task {
+	if w.on == nil {
+		return nil
+	}
+	return &w.on.Task
 }
 
 // MostWaits is how many waits of a task one look tells of.
 const MostWaits = 32
 
-// waitsLocked adds the waits of the task of s to all, and returns how many there are beside [MostWaits] of them.
-func waitsLocked(s *Scope, all []Wait) (_ []Wait, more int) {
-	add := func(w Wait) {
-		if len(all) == MostWaits {
-			more++
-			return
-		}
-		all = append(all, w)
-	}
-	for n := s.noted; n != nil; n = n.next { // first: it may wait for a future of its own inside
-		add(Wait{Kind: ForOthers, Part: n.part, Text: n.text, noted: n, serial: n.serial})
-	}
-	if w := s.parker.Load(); w != nil && w.busy.Load() {
-		if wait, ok := waitOf(w, false); ok {
-			add(wait)
-		}
-	}
-	for w := s.listeners; w != nil; w = w.lnext {
-		if wait, ok := waitOf(w, w.deaf); ok {
-			add(wait)
-		}
-	}
-	return all, more
+// Waits are those of one task after another. Who looks makes room in All for [MostWaits] before, so that a scope
+// is not locked while many are copied.
+type Waits struct {
+	All    []Wait
+	others []Other // room for those of All
 }
 
-// waitOf returns the wait of w, if it goes on.
-func waitOf(w *Waiter, deaf bool) (wait Wait, ok bool) {
+// addLocked adds the waits of the task of s.
+func (a *Waits) addLocked(s *Scope) {
+	most := len(a.All) + MostWaits
+	for n := s.noted; n != nil && len(a.All) < most; n = n.next { // first: it may wait for a future of its own inside
+		a.All = append(a.All, Wait{Kind: ForOthers, For: a.other(n), serial: n.serial})
+	}
+	if w := s.parker.Load(); w != nil && w.busy.Load() && len(a.All) < most {
+		a.waitOf(w, false)
+	}
+	for w := s.listeners; w != nil && len(a.All) < most; w = w.lnext {
+		a.waitOf(w, w.deaf)
+	}
+}
+
+// other returns what n says, in the room for that.
+func (a *Waits) other(n *Noted) *Other {
+	if len(a.others) == cap(a.others) {
+		a.others = make([]Other, 0, MostWaits) // who has the others keeps them
+	}
+	a.others = append(a.others, Other{n.part, n.text, n})
+	return &a.others[len(a.others)-1]
+}
+
+// waitOf adds the wait of w, if it goes on.
+func (a *Waits) waitOf(w *Waiter, deaf bool) {
 	serial := w.serial.Load()
 	left, until := w.left()
-	wait = Wait{Kind: ForTime, Left: left, Deaf: deaf, w: w, serial: serial, until: until}
-	if on := w.waitsFor(serial); on != nil {
-		wait.Kind, wait.On, wait.on = ForFuture, &on.Task, on
-		return wait, true
+	kind, on := ForFuture, w.waitsFor(serial)
+	if on == nil {
+		kind = ForTime
+		if left == 0 {
+			return // it is about to begin, or is over
+		}
 	}
-	return wait, wait.Left > 0 // else it is about to begin, or is over
+	a.All = append(a.All, Wait{Kind: kind, Deaf: deaf, Left: left, w: w, serial: serial, until: until, on: on})
 }
 
 // left returns how long it takes until the limit of w ends its wait, 0 if it has none, or not on the
@@ -99,7 +119,11 @@ func (w *Wait) Lasts() bool { return w.w.waitsFor(w.serial) == w.on }
 // Mark returns what tells the wait from other waits of the task: from those before it by its serial
 // number or its limit, from those beside it by where it is kept. It is never 0, and tells nothing else.
 func (w *Wait) Mark() uint64 {
-	return maphash.Comparable(marks, waitMark{w.w, w.noted, w.serial, w.until}) | 1
+	m := waitMark{w: w.w, serial: w.serial, until: w.until}
+	if w.For != nil {
+		m.noted = w.For.noted
+	}
+	return maphash.Comparable(marks, m) | 1
 }
 
 type waitMark struct {

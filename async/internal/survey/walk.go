@@ -127,6 +127,7 @@ func (s *survey) scope(i int32) {
 // the index of the scope.
 func (s *survey) seen(i int32, wait int) int {
 	v, t := &s.view, &s.tasks[i]
+	number := tree.NumberOf(t.t.Scope())
 	t.scope = int32(len(s.scopes))
 	awaits := false
 	for n := wait; n < len(v.Waits.All) && !awaits; n++ {
@@ -138,7 +139,7 @@ func (s *survey) seen(i int32, wait int) int {
 		wait: int32(wait), over: int32(len(v.Waits.All)), awaits: awaits, joins: v.Joins, limits: v.Limits,
 	})
 	for _, part := range v.Parts {
-		s.parts = append(s.parts, registered{tree.NumberOf(t.t.Scope()), part})
+		s.parts = append(s.parts, registered{number, part})
 	}
 	return int(t.scope)
 }
@@ -203,7 +204,7 @@ func taskOf(t *tree.Task, owner int32) task {
 // empty looks at the scopes of tasks from the given one on that have no members. About so many scopes are to come.
 func (s *survey) empty(first, scopes int) {
 	s.room(scopes)
-	for j := first; j < len(s.tasks); j++ {
+	for j := len(s.tasks) - 1; j >= first; j-- { // the oldest first, so that it has the smaller number
 		t := s.tasks[j].t
 		if !tree.HasScope(t) || tree.LeftBehind(t) {
 			continue

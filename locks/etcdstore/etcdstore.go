@@ -26,7 +26,7 @@
 // # Needs of etcd
 //
 // etcd keeps what was overwritten until it is compacted: set --auto-compaction-retention. A
-// grant and its release write about one and a half kilobytes.
+// grant and its release write about one and a quarter kilobytes.
 //
 // A user of etcd needs the permission to read and write the keys under the prefix "locks/", or
 // that of [Prefix]. Those of one tenant alone are under "locks/4:acme/": the length of its name,

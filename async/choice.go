@@ -41,6 +41,10 @@ func choose[T, R any](
 		k.init(tree.KindContender, task)
 		k.f.Task.Self = k
 	}
+	if c.delay == 0 {
+		// Counted before the first starts: that may end, and would find itself the last.
+		c.started, c.live = len(tasks), len(tasks)
+	}
 	if err := c.open(ctx); err != nil {
 		c.f.SettleUnowned(err)
 		return c.public()
@@ -49,8 +53,6 @@ func choose[T, R any](
 		c.startNext()
 		return c.public()
 	}
-	// Counted before the first starts: that may end, and would find itself the last.
-	c.started, c.live = len(tasks), len(tasks)
 	for i := range c.all {
 		start(&c.all[i].f.Task, &c.s, nil, nil)
 	}
@@ -128,16 +130,9 @@ func (c *choice[T, R]) NeedsAllLeft() bool {
 	return !c.decided && (all || total-c.judged == 1)
 }
 
-// StartsMore reports whether contenders may be started yet.
-func (c *choice[T, R]) StartsMore() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !c.decided && !c.frozen && c.started < len(c.all)
-}
-
-// total returns how many contenders there will have been: all, or those that were
+// Contenders returns how many contenders there will have been: all, or those that were
 // started before the choice was cancelled.
-func (c *choice[T, R]) total() int {
+func (c *choice[T, R]) Contenders() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.frozen {

@@ -3,6 +3,7 @@ package async_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/ambit-go/ambit/async/part"
 	"github.com/ambit-go/ambit/async/picture"
 )
 
@@ -191,4 +194,55 @@ func TestARingThroughAChoiceAndJoins(t *testing.T) {
 		require.Contains(t, pic.Rings[0].HoldsUp, pic.Nodes[0].ID)
 		choice.Cancel(nil)
 	})
+}
+
+// A hook is called while a look asks for parts: after the tree was seen, and before rings are looked for.
+type hook func()
+
+func (h hook) Look() part.View {
+	h()
+	return part.View{Kind: "hook"}
+}
+
+// The contender that can decide is started when the others were seen already.
+func TestNoRingWithoutAContenderThatStartsMeanwhile(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		known, started, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		var choice *async.Future[int]
+		choice = async.Hedge(ctx, time.Minute, func(ctx context.Context) (int, error) {
+			<-known
+			return choice.Wait(ctx)
+		}, func(context.Context) (int, error) {
+			close(started)
+			<-end
+			return 1, nil
+		})
+		close(known)
+		synctest.Wait()
+		part.Add(ctx, hook(sync.OnceFunc(func() { time.Sleep(time.Minute); <-started })))
+		require.Empty(t, async.Snapshot(async.Of(ctx)).Rings)
+		close(end)
+		got, err := choice.Wait(ctx)
+		require.NoError(t, err)
+		require.Equal(t, 1, got)
+	})
+}
+
+// Choices are opened, start, and are looked at, all at a time.
+func TestLooksAtChoicesThatOpen(t *testing.T) {
+	ctx := asynctest.Context(t)
+	stop := lookers(t, ctx)
+	require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+		f, p := async.NewPromise[int](ctx)
+		async.Go(ctx, func(ctx context.Context) error { _, err := f.Wait(ctx); return err })
+		one := func(context.Context) (int, error) { return 1, nil }
+		for range 2000 {
+			if _, err := async.Any(ctx, one, one).Wait(ctx); err != nil {
+				return err
+			}
+		}
+		p.Resolve(1)
+		return nil
+	}))
+	stop()
 }

@@ -19,7 +19,7 @@ func (firstGood[T]) judge(c *choice[T, T], k *contender[T]) bool {
 	switch {
 	case k.v.Err == nil:
 		c.value, k.chosen = k.value, true
-	case c.settled == c.total():
+	case c.settled == c.Contenders():
 		c.v = c.failures(nil)
 	default:
 		return false

@@ -219,8 +219,9 @@ func (k *knot) choice(i int32, needs []bool) {
 	if t.scope < 0 {
 		return
 	}
+	sc := &k.scopes[t.scope]
 	var all []int32
-	for c := k.scopes[t.scope].first; c < k.scopes[t.scope].last; c++ {
+	for c := sc.first; c < sc.last; c++ {
 		all = append(all, c)
 	}
 	switch {
@@ -230,13 +231,15 @@ func (k *knot) choice(i int32, needs []bool) {
 				k.need(i, why{kind: needMember}, needs, c)
 			}
 		}
-	case !startsMore(t.t) && len(all) <= mostHolders:
+	case sc.started == contenders(t.t) && len(all) <= mostHolders: // no other can decide it
 		k.need(i, why{kind: needChoice}, needs, all...)
 	}
 }
 
-// startsMore reports whether the choice t may start contenders yet.
-func startsMore(t *tree.Task) bool { return t.Self.(interface{ StartsMore() bool }).StartsMore() }
+// contenders returns how many contenders the choice t will have started.
+func contenders(t *tree.Task) int64 {
+	return int64(t.Self.(interface{ Contenders() int }).Contenders())
+}
 
 // prove drops all that does not last, and returns the rings that are left.
 func (k *knot) prove() []rings.Ring {
@@ -291,7 +294,7 @@ func (k *knot) lasts(n int) bool {
 	case needTurn:
 		return t.State.Load() == tree.StateQueued && !tree.IsDelivered(t) && k.places.lasts(int(w.on), alts)
 	default:
-		return t.State.Load() < tree.StateDone && !startsMore(t)
+		return t.State.Load() < tree.StateDone
 	}
 }
 

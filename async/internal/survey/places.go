@@ -29,7 +29,7 @@ func (s *survey) placesOf() *places {
 			x = place.Part()
 		}
 		if one, ok := x.(part.Part); ok {
-			p.in[p.add(one)] = r.scope
+			p.in[p.add(one)] = r.number
 		}
 	}
 	for i := range s.waits {

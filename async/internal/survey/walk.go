@@ -6,6 +6,7 @@
 package survey
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -60,8 +61,9 @@ type scope struct {
 
 // A registered part is what another package has registered with a scope.
 type registered struct {
-	scope int64 // the number of the scope
-	part  any
+	scope  int32 // an index of scopes
+	number int64 // of the scope
+	part   any
 }
 
 // A survey is one look.
@@ -91,6 +93,21 @@ func (s *survey) walk(root *tree.Task) {
 		}
 	}
 	s.waits = s.view.Waits.All
+	s.orderParts()
+}
+
+// orderParts puts what is registered into the order of the tasks, whichever scopes were looked at first.
+func (s *survey) orderParts() {
+	if len(s.parts) == 0 {
+		return
+	}
+	place := make([]int32, len(s.scopes))
+	for i := range s.tasks {
+		if sc := s.tasks[i].scope; sc >= 0 {
+			place[sc] = int32(i)
+		}
+	}
+	slices.SortStableFunc(s.parts, func(a, b registered) int { return cmp.Compare(place[a.scope], place[b.scope]) })
 }
 
 // scope looks at the scope of task i.
@@ -139,18 +156,16 @@ func (s *survey) seen(i int32, wait int) int {
 		wait: int32(wait), over: int32(len(v.Waits.All)), awaits: awaits, joins: v.Joins, limits: v.Limits,
 	})
 	for _, part := range v.Parts {
-		s.parts = append(s.parts, registered{number, part})
+		s.parts = append(s.parts, registered{t.scope, number, part})
 	}
 	return int(t.scope)
 }
 
-// room makes room for n more scopes, and for the waits of one of them beside a wait of each: what grows
-// bit by bit is copied several times, and is garbage that many stacks are looked through for.
+// room makes room for n more scopes, and a wait of each: what grows bit by bit is copied several times, and
+// is garbage that many stacks are looked through for.
 func (s *survey) room(n int) {
 	s.scopes = slices.Grow(s.scopes, n)
-	if w := &s.view.Waits; cap(w.All)-len(w.All) < n+tree.MostWaits {
-		w.All = slices.Grow(w.All, max(n, len(w.All)/2)+tree.MostWaits)
-	}
+	s.view.Waits.Reserve(n)
 }
 
 // waitsIn returns the waits of the task of a scope.
@@ -188,7 +203,10 @@ func (s *survey) take(i int32, left int) bool {
 		}
 	}
 	if scopes > 0 {
-		s.empty(first, scopes*left/len(members))
+		if cap(s.scopes)-len(s.scopes) < scopes {
+			s.room(s.expect(scopes, len(members), left))
+		}
+		s.empty(first)
 	}
 	return all
 }
@@ -201,17 +219,24 @@ func taskOf(t *tree.Task, owner int32) task {
 	}
 }
 
-// empty looks at the scopes of tasks from the given one on that have no members. About so many scopes are to come.
-func (s *survey) empty(first, scopes int) {
-	s.room(scopes)
+// expect returns for how many scopes there is to be room, when so many of members have one and so many members are left.
+// As large a share of those that are to come may have one; of few seen scopes nothing follows.
+func (s *survey) expect(scopes, members, left int) int {
+	n := min(scopes*left/members, mostTasks)
+	if seen := len(s.scopes); seen < 4096 {
+		n = min(n, scopes+3*seen)
+	}
+	return max(n, scopes)
+}
+
+// empty looks at the scopes of tasks from the given one on that have no members.
+func (s *survey) empty(first int) {
 	for j := len(s.tasks) - 1; j >= first; j-- { // the oldest first, so that it has the smaller number
 		t := s.tasks[j].t
 		if !tree.HasScope(t) || tree.LeftBehind(t) {
 			continue
 		}
-		if cap(s.view.Waits.All)-len(s.view.Waits.All) < tree.MostWaits {
-			s.room(1)
-		}
+		s.view.Waits.Reserve(0)
 		if wait := len(s.view.Waits.All); tree.LookAtEmpty(t, &s.view) {
 			s.seen(int32(j), wait)
 		}

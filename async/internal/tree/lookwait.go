@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"reflect"
+	"slices"
 	"time"
 	"unsafe"
 )
@@ -53,11 +54,20 @@ func (w *Wait) On() *Task {
 // MostWaits is how many waits of a task one look tells of.
 const MostWaits = 32
 
-// Waits are those of one task after another. Who looks makes room in All for [MostWaits] before, so that a scope
-// is not locked while many are copied.
+// Waits are those of one task after another.
 type Waits struct {
 	All    []Wait
 	others []Other // room for those of All
+}
+
+// Reserve makes room for n waits, and those of one task beside: so that nothing is made while a scope is locked.
+func (a *Waits) Reserve(n int) {
+	if cap(a.All)-len(a.All) < n+MostWaits {
+		a.All = slices.Grow(a.All, max(n, len(a.All)/2)+MostWaits)
+	}
+	if cap(a.others)-len(a.others) < MostWaits {
+		a.others = make([]Other, 0, 4*MostWaits) // who has the others keeps them
+	}
 }
 
 // addLocked adds the waits of the task of s.
@@ -74,11 +84,8 @@ func (a *Waits) addLocked(s *Scope) {
 	}
 }
 
-// other returns what n says, in the room for that.
+// other returns what n says. There is room for that, or it is a test's.
 func (a *Waits) other(n *Noted) *Other {
-	if len(a.others) == cap(a.others) {
-		a.others = make([]Other, 0, MostWaits) // who has the others keeps them
-	}
 	a.others = append(a.others, Other{n.part, n.text, n})
 	return &a.others[len(a.others)-1]
 }

@@ -3,6 +3,7 @@ package kvqueue_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -214,6 +215,43 @@ func TestAnIDThatWasAddedAnewIsNotLetGoByOneWhoIsLate(t *testing.T) {
 		assert.Equal(t, anew, addOnce(t, late, "b", "one"), "its item is there")
 		sound(t, early)
 	})
+}
+
+// A process whose clock is wrong has made each mark. No id goes before its time by that, and none stays for ever.
+func TestAClockThatIsWrongMakesNoIDOlder(t *testing.T) {
+	for _, by := range []time.Duration{-1000 * time.Hour, 1000 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			kv := newStore(t)
+			q := open(t, kv, "q", kvqueue.Retention(time.Hour))
+			first := addOnce(t, q, "a", "one")
+			consumed(t, q)
+			for range 240 {
+				if keys(t, kv, "i") > 0 {
+					shiftMarks(t, kv, by)
+				}
+				if time.Sleep(time.Minute / 2); keys(t, kv, "i") == 0 {
+					break
+				}
+			}
+			assert.GreaterOrEqual(t, time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)), time.Hour)
+			assert.Zero(t, keys(t, kv, "i"))
+			assert.NotEqual(t, first, addOnce(t, q, "a", "one"))
+		})
+	}
+}
+
+// shiftMarks writes the marks as if another clock had said when the last was made.
+func shiftMarks(t *testing.T, kv kvqueue.KV, by time.Duration) {
+	t.Helper()
+	results, _, err := kv.Read(t.Context(), kvqueue.Range{Begin: []byte("kvq/q/t")})
+	require.NoError(t, err)
+	var marks map[string]any
+	require.NoError(t, json.Unmarshal(results[0].Pairs[0].Value, &marks))
+	marks["at"] = time.Now().Add(by)
+	text, err := json.Marshal(marks)
+	require.NoError(t, err)
+	_, err = kv.Commit(t.Context(), nil, []kvqueue.Write{{Key: []byte("kvq/q/t"), Value: text}})
+	require.NoError(t, err)
 }
 
 // Whatever goes wrong with the transactions that make marks and let ids go, no id goes before its time, and

@@ -241,6 +241,46 @@ func TestARepeatRefusesNobodyThatSharesItsTransaction(t *testing.T) {
 	}
 }
 
+// As many callers wait as a transaction holds items; those with an id need more room.
+func TestManyIDsThatWaitTogetherFitIntoTransactions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newCut(newStore(t))
+		q := open(t, net, "q")
+		goOn := make(chan struct{})
+		net.intercept(func(_ []kvqueue.Guard, w []kvqueue.Write) error {
+			if writesIn(w, "/d/") {
+				<-goOn
+			}
+			return nil
+		})
+		var calls sync.WaitGroup
+		for i := range 200 {
+			calls.Go(func() {
+				_, err := q.Add(t.Context(), []byte("a"), kvqueue.ID(fmt.Sprint(i)))
+				assert.NoError(t, err)
+			})
+		}
+		synctest.Wait()
+		close(goOn)
+		calls.Wait()
+		assert.Len(t, all(t, q), 200)
+		sound(t, q)
+	})
+}
+
+// A repeat writes nothing, so that a full store answers it.
+func TestARepeatIsAnsweredByAFullStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := &full{KV: newStore(t)}
+		q := open(t, kv, "q")
+		first := addOnce(t, q, "a", "one")
+		kv.is.Store(true)
+		assert.Equal(t, first, addOnce(t, q, "a", "one"))
+		_, err := q.Add(t.Context(), []byte("b"), kvqueue.ID("two"))
+		assert.ErrorIs(t, err, kvqueue.ErrNoSpace)
+	})
+}
+
 // A repeat in a transaction of the user adds nothing, and the rest is done.
 func TestARepeatInATransactionLeavesTheRestOfIt(t *testing.T) {
 	for _, fault := range []memkv.Fault{memkv.None, memkv.Conflict, memkv.Dropped, memkv.Unanswered, memkv.Late} {

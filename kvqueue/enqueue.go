@@ -44,7 +44,8 @@ type appending struct {
 //
 // Enqueue may be repeated by nobody but its caller: if the answer of the store is lost, the
 // queue finds out what has become of the transaction. Only if this process was cut off for
-// so long that its session has ended that cannot be known.
+// so long that its session has ended that cannot be known. Where an item must come once all the same, use
+// [Queue.Add] with an [ID], and repeat that.
 func (q *Queue) Enqueue(ctx context.Context, items ...[]byte) (pos Position, err error) {
 	parts, err := q.parts(items)
 	if err != nil {

@@ -258,13 +258,12 @@ func shiftMarks(t *testing.T, kv kvqueue.KV, by time.Duration) {
 // all do in the end.
 func TestIDsGoThoughTransactionsGoWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := 0
+		var n atomic.Int64
 		kv := newStore(t, memkv.Faults(func(_ []kvqueue.Guard, w []kvqueue.Write) memkv.Fault {
 			if writesIn(w, "/d/") || !writesIn(w, "/j/") && !writesIn(w, "q/t") {
 				return memkv.None
 			}
-			n++
-			return []memkv.Fault{memkv.Dropped, memkv.Late, memkv.None, memkv.Conflict, memkv.Unanswered}[n%5]
+			return []memkv.Fault{memkv.Dropped, memkv.Late, memkv.None, memkv.Conflict, memkv.Unanswered}[n.Add(1)%5]
 		}))
 		one, two := open(t, kv, "q", kvqueue.Retention(time.Minute)), open(t, kv, "q")
 		for i := range 100 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,11 +100,10 @@ func TestAnIDWhoseAnswerWasLostIsAddedOnce(t *testing.T) {
 func TestARepeatIsTheAnswerToErrUnknown(t *testing.T) {
 	for _, fault := range []memkv.Fault{memkv.Dropped, memkv.Unanswered} {
 		synctest.Test(t, func(t *testing.T) {
-			armed := false
+			var armed atomic.Bool
 			var net *cut
 			kv := newStore(t, faults(func(_ []kvqueue.Guard, w []kvqueue.Write) memkv.Fault {
-				if len(w) == 5 && !armed { // the n key, and the payload, the item and the two keys of its id
-					armed = true
+				if len(w) == 5 && !armed.Swap(true) { // the n key, and the payload, the item and the two keys of its id
 					net.off()
 					return fault
 				}

@@ -109,6 +109,11 @@ func TestTheReadmesExamplesDoWhatTheySay(t *testing.T) {
 	}))
 	assert.ElementsMatch(t, []string{"order 1", "order 2"}, []string{<-shipped, <-shipped})
 
+	added := open(t, kv, "added")
+	require.NoError(t, addOrder(t.Context(), added, []byte("order 17")))
+	require.NoError(t, addOrder(t.Context(), added, []byte("order 17")))
+	assert.Equal(t, []string{"order 17"}, all(t, added))
+
 	in, out := open(t, kv, "in"), open(t, kv, "out")
 	pos, err := in.Enqueue(t.Context(), []byte("order 3"))
 	require.NoError(t, err)

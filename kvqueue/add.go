@@ -37,10 +37,12 @@ func (q *Queue) Add(ctx context.Context, item []byte, options ...AddOption) (Key
 	if err != nil {
 		return Key{}, err
 	}
-	one := &appending{added: a, items: [][]byte{append([]byte{}, item...)}, bytes: len(item) + q.lay.idSize(a.id), at: new(Position)}
+	size := len(item) + q.lay.idSize(a.id)
+	one := &appending{added: a, items: [][]byte{append([]byte{}, item...)}, bytes: size, at: new(Position)}
 	switch {
-	case one.bytes > q.maxItem:
-		return Key{}, invalid("Add", "the item has %d bytes with its id, and %d is the most: store it elsewhere and add its name", one.bytes, q.maxItem)
+	case size > q.maxItem:
+		const why = "the item has %d bytes with its id, and %d is the most: store it elsewhere and add its name"
+		return Key{}, invalid("Add", why, size, q.maxItem)
 	case ctx.Err() != nil:
 		return Key{}, stop(ctx)
 	}

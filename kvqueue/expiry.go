@@ -97,7 +97,7 @@ func (q *Queue) tenth() time.Duration {
 // tend makes the next mark if that is due, after it has let go what is older than the retention
 // then: if this process ends in the middle of it, the next goes on.
 func (q *Queue) tend(ctx context.Context, begins bool) error {
-	s, err := q.read(ctx, Range{Begin: q.lay.marks()}, Range{Begin: q.lay.hourglass(), KeysOnly: true}, Range{Begin: q.lay.policy()})
+	s, err := q.read(ctx, Range{Begin: q.lay.marks()}, Range{Begin: q.lay.hourglass()}, Range{Begin: q.lay.policy()})
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,8 @@ func (q *Queue) putMarks(ctx context.Context, m marks, rev Rev) error {
 	if rev == 0 {
 		guard.Is = Absent
 	}
-	_, err = q.kv.Commit(ctx, []Guard{guard}, []Write{{Key: q.lay.marks(), Value: text}, {Key: q.lay.hourglass(), Session: session}})
+	writes := []Write{{Key: q.lay.marks(), Value: text}, {Key: q.lay.hourglass(), Session: session}}
+	_, err = q.kv.Commit(ctx, []Guard{guard}, writes)
 	if err != nil && !errors.Is(err, ErrUnknown) { // it ends by itself, if this fails
 		_ = session.End(ctx)
 	}

@@ -14,7 +14,7 @@ const mostLines = 63
 
 func putCommand(f *flag.FlagSet) func(context.Context, *env) error {
 	whole := f.Bool("whole", false, "all of stdin is one item")
-	id := f.String("id", "", "the id of the item, of which there must be one: if an item has it, nothing is added; so a put that came to an unknown end is repeated")
+	id := f.String("id", "", "the id of the one item: a repeat adds nothing, and so may follow a put that has failed")
 	quiet := f.Bool("quiet", false, "do not say what was added")
 	return func(ctx context.Context, e *env) error {
 		if *whole && len(e.args) > 0 {

@@ -34,7 +34,8 @@ type SessionAudit struct {
 
 // Audit reads every key of the queue, some at a time, and compares them: an item is ready,
 // claimed or dead, and only one of these, and has a payload; a payload has an item; no ready
-// item is below the floor; a claim has a session. Others may use the queue meanwhile. The
+// item is below the floor; a claim has a session; an id names an item, or one that was, and goes some
+// day. Others may use the queue meanwhile. The
 // keys of all items are in memory while it lasts.
 func (q *Queue) Audit(ctx context.Context) (Audit, error) {
 	var faults map[string]bool
@@ -69,7 +70,7 @@ type auditor struct {
 func (q *Queue) audit(ctx context.Context) (Audit, error) {
 	a := &auditor{Queue: q, places: map[Key]string{}, payloads: map[Key]bool{}, sessions: map[int64]*SessionAudit{},
 		Audit: Audit{Sessions: []SessionAudit{}, Faults: []string{}}} // in JSON they are lists
-	for _, step := range []func(context.Context) error{a.readForeign, a.readHead, a.readItems, a.readClaims, a.readPayloads} {
+	for _, step := range []func(context.Context) error{a.readForeign, a.readHead, a.readItems, a.readClaims, a.readPayloads, a.readIDs} {
 		if err := step(ctx); err != nil {
 			return a.Audit, err
 		}
@@ -104,11 +105,11 @@ func (a *auditor) readForeign(ctx context.Context) error {
 		return err
 	}
 	begin := []byte(a.lay.root)
-	for _, kind := range []string{"d", "q", "w", "x"} {
+	for _, kind := range []string{"d", "i", "j", "q", "w", "x"} {
 		if err := a.nameForeign(ctx, begin, a.lay.all(kind)); err != nil {
 			return err
 		}
-		if begin = a.lay.from(kind, s.now()+1); kind == "w" {
+		if begin = a.lay.from(kind, s.now()+1); kind == "w" || kind == "i" {
 			begin = after(a.lay.all(kind))
 		}
 	}

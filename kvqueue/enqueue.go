@@ -21,6 +21,9 @@ type appending struct {
 	tx       *Tx    // of Transact, which shares its transaction with nobody; nil: Enqueue
 	producer uint64 // in the keys of what tx adds
 
+	added
+	first *Key // of the item that has the id, if this is a repeat, as the last try has seen it
+
 	items [][]byte
 	bytes int
 	at    *Position
@@ -41,7 +44,8 @@ type appending struct {
 //
 // Enqueue may be repeated by nobody but its caller: if the answer of the store is lost, the
 // queue finds out what has become of the transaction. Only if this process was cut off for
-// so long that its session has ended that cannot be known.
+// so long that its session has ended that cannot be known. Where an item must come once all the same, use
+// [Queue.Add] with an [ID], and repeat that.
 func (q *Queue) Enqueue(ctx context.Context, items ...[]byte) (pos Position, err error) {
 	parts, err := q.parts(items)
 	if err != nil {
@@ -104,10 +108,12 @@ func (q *Queue) parts(items [][]byte) (parts []*appending, err error) {
 func (q *Queue) takeAppendings(requests []*request[*appending]) int {
 	items, bytes := 0, 0
 	for n, r := range requests {
-		if r.of.tx != nil {
+		if r.of.tx != nil || hasID(requests[:n], r.of.id) {
 			return max(n, 1)
 		}
-		items, bytes = items+len(r.of.items), bytes+r.of.bytes
+		if items, bytes = items+len(r.of.items), bytes+r.of.bytes; r.of.id != "" {
+			items++ // it has as many keys
+		}
 		if n > 0 && (items > q.maxItems || bytes > q.maxItem) {
 			return n
 		}
@@ -179,7 +185,7 @@ func (l *session) append(ctx context.Context, batch []*request[*appending]) erro
 	pause := async.Jitter(0.5, async.Backoff(5*time.Millisecond, time.Second))
 	for try := 1; ; try++ {
 		q.enqueues.tries()
-		s, err := q.read(ctx, append([]Range{{Begin: bell}}, guarded(guards)...)...)
+		s, err := q.read(ctx, append([]Range{{Begin: bell}}, append(guarded(guards), q.idsOf(batch)...)...)...)
 		switch {
 		case err != nil && (!unknown || ctx.Err() != nil):
 			return unsure(unknown, err)
@@ -206,7 +212,7 @@ func (l *session) append(ctx context.Context, batch []*request[*appending]) erro
 				return unsure(unknown, errRefused)
 			}
 			var t *transaction
-			if t, err = l.appendWrites(ctx, s, p.Rev, batch, seq); err == nil {
+			if t, err = l.appendWrites(ctx, s, p.Rev, batch, seq); err == nil && len(t.writes) > 1 { // else all are repeats
 				_, err = q.kv.Commit(ctx, t.guards, t.writes)
 			}
 			switch {
@@ -246,13 +252,17 @@ func (l *session) appendWrites(ctx context.Context, s *snapshot, turn Rev, batch
 		return t, t.add(ctx, one.tx, one.producer)
 	}
 	t.guards = append(t.guards, q.lay.floorAtMost(s.now()))
+	ids := s.of[1:] // a batch has no guards
 	for _, r := range batch {
+		if r.of.id != "" {
+			r.of.first, ids = t.once(q, r.of.id, ids[0], newKey(s.now(), q.producer, n)), ids[1:]
+		}
+		if r.of.first != nil {
+			continue
+		}
 		for _, item := range r.of.items {
-			k := newKey(s.now(), q.producer, n)
+			t.item(q, newKey(s.now(), q.producer, n), item)
 			n++
-			t.writes = append(t.writes,
-				Write{Key: q.lay.data(k), Value: item},
-				Write{Key: q.lay.ready(k), Value: record{size: uint64(len(item))}.encode()})
 		}
 	}
 	return t, nil
@@ -262,6 +272,10 @@ func (l *session) appendWrites(ctx context.Context, s *snapshot, turn Rev, batch
 func (q *Queue) place(batch []*request[*appending], hint uint64) {
 	n := uint32(0)
 	for _, r := range batch {
+		if first := r.of.first; first != nil {
+			*r.of.at = Position{First: *first, Last: *first}
+			continue
+		}
 		items := uint32(len(r.of.items))
 		*r.of.at = Position{newKey(hint, q.producer, n), newKey(hint, q.producer, n+items-1), int(items)}
 		n += items

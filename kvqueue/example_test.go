@@ -69,6 +69,43 @@ func ExampleQueue_Enqueue() {
 	// true true
 }
 
+func ExampleQueue_Add() {
+	ctx, q, done := filled(nil)
+	defer done()
+	key, err := q.Add(ctx, []byte("a"), kvqueue.ID("order-17"))
+	fmt.Println(key != kvqueue.Key{}, err)
+	_, err = q.Add(ctx, nil, kvqueue.ID(""))
+	fmt.Println(err)
+	// Output:
+	// true <nil>
+	// kvqueue: ID: it is empty: leave it out, or give what tells this item from all others
+}
+
+func ExampleTx_Add() {
+	ctx, q, done := filled(nil)
+	defer done()
+	for _, status := range []string{"paid", "packed"} { // the item is added once, the status written twice
+		_ = q.Transact(ctx, func(tx *kvqueue.Tx) {
+			tx.Put([]byte("order/17"), []byte(status))
+			tx.Add(q, []byte("ship order 17"), kvqueue.ID("ship/17"))
+		})
+	}
+	fmt.Println(q.Len(ctx))
+	// Output: {1 0 0} <nil>
+}
+
+func ExampleID() {
+	ctx, q, done := filled(nil)
+	defer done()
+	first, _ := q.Add(ctx, []byte("a"), kvqueue.ID("order-17"))
+	again, err := q.Add(ctx, []byte("a"), kvqueue.ID("order-17")) // by whatever process, and also when the item is gone
+	fmt.Println(again == first, err)
+	fmt.Println(q.Len(ctx))
+	// Output:
+	// true <nil>
+	// {1 0 0} <nil>
+}
+
 func ExampleQueue_Do() {
 	ctx, q, done := filled(nil, "a", "b")
 	defer done()
@@ -317,6 +354,17 @@ func ExampleRetryDelay() {
 	_ = q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return errors.New("not now") })
 	_ = q.Do(ctx, 2, show) // a comes back in an hour
 	// Output: b, attempt 1
+}
+
+func ExampleRetention() {
+	ctx, q, done := filled([]kvqueue.Option{kvqueue.Retention(time.Hour)})
+	defer done()
+	fmt.Println(q.Policy().Retention)
+	p, err := q.Configure(ctx, kvqueue.Retention(7*24*time.Hour))
+	fmt.Println(p.Retention, err)
+	// Output:
+	// 1h0m0s
+	// 168h0m0s <nil>
 }
 
 func ExampleObserve() {

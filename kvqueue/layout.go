@@ -59,6 +59,10 @@ func random() uint64 {
 //	s/<session>        the owner, until its items were given back
 //	n/<session>        the producer's last transaction, and a bell for those who wait; leased
 //	h                  the head: no ready item has a smaller hint, or ever will
+//	i/<id>             the key of the item that has the id; the id is escaped
+//	j/<key>            the id of the item, until i/<id> goes
+//	t                  the marks by which the age of ids is told; none: there never was an id
+//	u                  vanishes when the next mark is due; leased
 //	p                  the policy, if one was chosen
 //	v                  the version of the layout; none: 1
 type layout struct{ root string }
@@ -127,10 +131,13 @@ func (l layout) sessionIn(kind string, key []byte) (id int64, ok bool) {
 func (l layout) knows(key []byte) bool {
 	kind, rest, ok := strings.Cut(string(key[len(l.root):]), "/")
 	switch kind {
-	case "h", "p", "v":
+	case "h", "p", "v", "t", "u":
 		return !ok
-	case "d", "q", "x":
+	case "d", "q", "x", "j":
 		return ok && len(rest) == keySize
+	case "i":
+		_, is := unescape(rest)
+		return ok && is
 	case "l", "s", "r":
 		_, is := l.sessionIn(kind, key)
 		return is

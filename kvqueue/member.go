@@ -167,6 +167,7 @@ func (m *member) enter(ctx context.Context) error {
 	m.entered = true
 	m.q.asked(claiming, nil)
 	async.Go(ctx, m.follow, async.Daemon())
+	async.Go(ctx, m.tendOthersIDs, async.Daemon())
 	return nil
 }
 

@@ -19,10 +19,11 @@ type Policy struct {
 	// RetryDelay is that after the first failure, and MaxRetryDelay the most.
 	RetryDelay    time.Duration `json:"retryDelay"`
 	MaxRetryDelay time.Duration `json:"maxRetryDelay"`
+	Retention     time.Duration `json:"retention"` // see the option of this name
 }
 
 // defaultPolicy is that of a queue for which nobody has chosen one.
-var defaultPolicy = Policy{MaxAttempts: 25, RetryDelay: time.Second, MaxRetryDelay: time.Minute}
+var defaultPolicy = Policy{MaxAttempts: 25, RetryDelay: time.Second, MaxRetryDelay: time.Minute, Retention: 24 * time.Hour}
 
 // A policyOption is an option that is about the queue, and not about a handle.
 type policyOption func(*Policy) error
@@ -73,6 +74,20 @@ func RetryDelay(first, most time.Duration) Option {
 	})
 }
 
+// Retention is for how long an [ID] stands at least, though its item is gone: 24 h by default, and from 1 s
+// to a year. It goes when its item is gone, within twice that time (on etcd, within 30 s more), if a process uses
+// the queue then that adds ids or claims items. A longer retention is for ids that still stand, too; a shorter
+// one holds when a tenth of the old one is over. It is an option of the queue: see [Queue.Configure].
+func Retention(d time.Duration) Option {
+	return policyOption(func(p *Policy) error {
+		if d < time.Second || d > 365*24*time.Hour {
+			return invalid("Retention", "%v is not from 1s to 8760h", d)
+		}
+		p.Retention = d
+		return nil
+	})
+}
+
 // delay is how long an item waits that has failed so often.
 func (p Policy) delay(failures uint64) time.Duration {
 	if p.RetryDelay == 0 {
@@ -96,7 +111,7 @@ func (q *Queue) Configure(ctx context.Context, options ...Option) (Policy, error
 	s := settings{}
 	for _, o := range options {
 		if _, is := o.(policyOption); !is {
-			return Policy{}, invalid("Configure", "an option is of handles and not of queues: MaxAttempts, MaxCrashes and RetryDelay are")
+			return Policy{}, invalid("Configure", "an option is of handles and not of queues: MaxAttempts, MaxCrashes, RetryDelay and Retention are")
 		} else if err := o.apply(&s); err != nil {
 			return Policy{}, err
 		}
@@ -144,8 +159,10 @@ func policyOf(r Result) storedPolicy {
 }
 
 func decodePolicy(p Pair) (s Policy, err error) {
+	s.Retention = defaultPolicy.Retention // of a program that knows no ids
 	d := json.NewDecoder(bytes.NewReader(p.Value))
-	if err = d.Decode(&s); err != nil || s.MaxAttempts < 1 || s.MaxCrashes < 0 || s.RetryDelay < 0 || s.MaxRetryDelay < s.RetryDelay {
+	if err = d.Decode(&s); err != nil || s.MaxAttempts < 1 || s.MaxCrashes < 0 || s.RetryDelay < 0 || s.MaxRetryDelay < s.RetryDelay ||
+		s.Retention < time.Second {
 		return s, fmt.Errorf("kvqueue: the store holds a policy that this package did not write: %q", p.Value)
 	}
 	return s, nil

@@ -57,7 +57,7 @@ func TestAPolicyBelongsToTheQueueAndNotToAHandle(t *testing.T) {
 		n, err := first.Len(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, kvqueue.Length{Ready: 1}, n)
-		assert.Equal(t, kvqueue.Policy{MaxAttempts: 25}, producer.Policy(), "another queue has its own")
+		assert.Equal(t, kvqueue.Policy{MaxAttempts: 25, Retention: 24 * time.Hour}, producer.Policy(), "another queue has its own")
 		audit, err := hasty.Audit(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, 100, audit.Policy.MaxAttempts)
@@ -124,7 +124,7 @@ func TestConfigureIsForAllHandles(t *testing.T) {
 		err = q.Do(t.Context(), 1, func(ctx context.Context, _ []kvqueue.Item) error {
 			p, err := admin.Configure(ctx, kvqueue.MaxAttempts(1), kvqueue.MaxCrashes(7))
 			require.NoError(t, err)
-			assert.Equal(t, kvqueue.Policy{MaxAttempts: 1, MaxCrashes: 7}, p)
+			assert.Equal(t, kvqueue.Policy{MaxAttempts: 1, MaxCrashes: 7, Retention: 24 * time.Hour}, p)
 			synctest.Wait()
 			assert.Equal(t, p, q.Policy(), "the watch has told it")
 			return errFails

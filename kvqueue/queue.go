@@ -32,6 +32,7 @@ type Queue struct {
 	group     *async.Group // what runs behind the calls; at the root
 	returns   *async.Group // in it: what gives items back that nobody waits for any more
 	enqueues  combiner[*appending]
+	tendOnce  sync.Once     // for the task that lets the ids of this handle go
 	opening   chan struct{} // a place for the one that begins a session
 	seen      sightings
 	lastFloor atomic.Uint64

@@ -3,6 +3,7 @@ package kvqueue_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -46,6 +47,14 @@ func onward(ctx context.Context, in, out *kvqueue.Queue) error {
 			tx.Enqueue(out, items[0].Value)
 		})
 	})
+}
+
+func addOrder(ctx context.Context, q *kvqueue.Queue, order []byte) error {
+	_, err := q.Add(ctx, order, kvqueue.ID("order-17"))
+	for errors.Is(err, kvqueue.ErrUnknown) && ctx.Err() == nil {
+		_, err = q.Add(ctx, order, kvqueue.ID("order-17"))
+	}
+	return err
 }
 
 func shared() (*sqlitekv.Store, error) {
@@ -99,6 +108,11 @@ func TestTheReadmesExamplesDoWhatTheySay(t *testing.T) {
 		return nil
 	}))
 	assert.ElementsMatch(t, []string{"order 1", "order 2"}, []string{<-shipped, <-shipped})
+
+	added := open(t, kv, "added")
+	require.NoError(t, addOrder(t.Context(), added, []byte("order 17")))
+	require.NoError(t, addOrder(t.Context(), added, []byte("order 17")))
+	assert.Equal(t, []string{"order 17"}, all(t, added))
 
 	in, out := open(t, kv, "in"), open(t, kv, "out")
 	pos, err := in.Enqueue(t.Context(), []byte("order 3"))

@@ -10,6 +10,13 @@ type transaction struct {
 	writes []Write
 }
 
+// item adds an item to a queue.
+func (t *transaction) item(q *Queue, k Key, item []byte) {
+	t.writes = append(t.writes,
+		Write{Key: q.lay.data(k), Value: item},
+		Write{Key: q.lay.ready(k), Value: record{size: uint64(len(item))}.encode()})
+}
+
 // claimed demands that a session has the item, with this fence, and takes it from there.
 func (t *transaction) claimed(session int64, k Key, fence Rev) {
 	key := t.q.lay.claim(session, k)

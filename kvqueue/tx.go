@@ -22,6 +22,8 @@ type Tx struct {
 type addition struct {
 	to    *Queue
 	items [][]byte
+	added
+	repeat bool // an item has the id, as the last try has seen it
 }
 
 // Put writes a key of the caller's own. Keys with the prefix of the queues are refused.
@@ -54,7 +56,7 @@ func (t *Tx) Enqueue(to *Queue, items ...[]byte) {
 	case to.kv != t.q.kv:
 		t.fail(invalid("Tx.Enqueue", "%q is in another store, and no transaction spans two", to.name))
 	default:
-		a := addition{to, make([][]byte, len(items))}
+		a := addition{to: to, items: make([][]byte, len(items))}
 		for i, item := range items {
 			a.items[i] = bytes.Clone(item)
 		}
@@ -92,7 +94,9 @@ func (q *Queue) collect(method string, f func(tx *Tx), guards, writes int) (*Tx,
 
 func (t *Tx) tellAdded() {
 	for _, a := range t.adds {
-		a.to.tell(Report{Kind: Enqueued, Items: len(a.items)})
+		if !a.repeat {
+			a.to.tell(Report{Kind: Enqueued, Items: len(a.items)})
+		}
 	}
 }
 
@@ -106,7 +110,9 @@ func (t *Tx) fits(guards, writes int) error {
 		if !to[a.to] { // its floor, and its bell
 			to[a.to], guards, writes = true, guards+1, writes+1
 		}
-		writes += 2 * len(a.items)
+		if writes += 2 * len(a.items); a.id != "" {
+			guards, writes, size = guards+1, writes+2, size+a.to.lay.idSize(a.id)
+		}
 		for _, item := range a.items {
 			size += len(item) + 2*len(a.to.lay.root) + 64
 		}
@@ -126,8 +132,9 @@ func (t *Tx) fits(guards, writes int) error {
 func (t *transaction) add(ctx context.Context, tx *Tx, producer uint64) error {
 	var n uint32
 	rung := map[*Queue]bool{}
-	for _, a := range tx.adds {
-		s, err := a.to.read(ctx)
+	for i := range tx.adds {
+		a := &tx.adds[i]
+		s, err := a.to.read(ctx, a.to.lay.idRanges(a.id)...)
 		if err != nil {
 			return err
 		}
@@ -136,11 +143,15 @@ func (t *transaction) add(ctx context.Context, tx *Tx, producer uint64) error {
 			t.guards = append(t.guards, a.to.lay.floorAtMost(s.now()))
 			t.writes = append(t.writes, Write{Key: append(a.to.lay.all("n"), 'c')})
 		}
+		if a.id != "" {
+			a.repeat = t.once(a.to, a.id, s.of[0], newKey(s.now(), producer, n)) != nil
+		}
+		if a.repeat {
+			continue
+		}
 		for _, item := range a.items {
-			k := newKey(s.now(), producer, n)
+			t.item(a.to, newKey(s.now(), producer, n), item)
 			n++
-			t.writes = append(t.writes, Write{Key: a.to.lay.data(k), Value: item},
-				Write{Key: a.to.lay.ready(k), Value: record{size: uint64(len(item))}.encode()})
 		}
 	}
 	return nil

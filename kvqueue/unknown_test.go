@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +21,10 @@ import (
 
 // once has the first transactions that write a key with this in it go wrong so.
 func once(part string, left ...memkv.Fault) memkv.Option {
+	var mu sync.Mutex
 	return faults(func(_ []kvqueue.Guard, writes []kvqueue.Write) memkv.Fault {
+		mu.Lock()
+		defer mu.Unlock()
 		for _, w := range writes {
 			if len(left) > 0 && bytes.Contains(w.Key, []byte(part)) {
 				f := left[0]

@@ -17,6 +17,7 @@ func policyFlags(f *flag.FlagSet) func() []kvqueue.Option {
 	crashes := f.Int("crashes", 0, "an item whose process went away so often is a dead letter; 0: it is tried without end; it is the queue's")
 	delay := f.Duration("delay", time.Second,
 		"how long an item that has failed waits at first; twice as long after each failure, and a minute at most; 0: it does not wait; it is the queue's")
+	retention := f.Duration("retention", 24*time.Hour, "for how long the id of an item stands at least, though the item is gone; it is the queue's")
 	return func() (options []kvqueue.Option) {
 		f.Visit(func(set *flag.Flag) {
 			switch set.Name {
@@ -30,6 +31,8 @@ func policyFlags(f *flag.FlagSet) func() []kvqueue.Option {
 					most = 0
 				}
 				options = append(options, kvqueue.RetryDelay(*delay, most))
+			case "retention":
+				options = append(options, kvqueue.Retention(*retention))
 			}
 		})
 		return options
@@ -72,6 +75,6 @@ func policyText(p kvqueue.Policy) string {
 		}
 		return fmt.Sprint(n)
 	}
-	return fmt.Sprintf("%s failures or %s crashes make a dead letter; after a failure an item waits %v, %v at most",
-		number(p.MaxAttempts), number(p.MaxCrashes), p.RetryDelay, p.MaxRetryDelay)
+	return fmt.Sprintf("%s failures or %s crashes make a dead letter; after a failure an item waits %v, %v at most; an id stands for %v at least",
+		number(p.MaxAttempts), number(p.MaxCrashes), p.RetryDelay, p.MaxRetryDelay, p.Retention)
 }

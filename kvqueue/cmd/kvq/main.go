@@ -46,7 +46,7 @@ func init() {
 		"stats":     {"", "show how many items there are, and who works on them", statsCommand},
 		"dead":      {"", "list the dead letters", deadCommand},
 		"requeue":   {"[key ...]", "put dead letters back to their places", requeueCommand},
-		"configure": {"", "show what becomes of items that fail, for all who use the queue, or change it", configureCommand},
+		"configure": {"", "show what becomes of items that fail, and how long ids stand, for all who use the queue, or change it", configureCommand},
 		"doctor":    {"", "check what is stored, and whether the store can carry a queue", doctorCommand},
 		"bench":     {"", "measure queues beside each other on a store: items a second, and conflicts", benchCommand},
 		"import":    {"FILE", "copy all queues of a file that an earlier version has made, with bbolt, into the store", importCommand},
@@ -56,7 +56,7 @@ func init() {
 
 // more is what there is to know of a command beside its flags.
 var more = map[string]string{
-	"put":       "Without arguments each line of stdin is an item; with -whole all of stdin is one. What was\nadded is in the store when it ends; of lines, when the next ones are read.",
+	"put":       "Without arguments each line of stdin is an item; with -whole all of stdin is one. What was\nadded is in the store when it ends; of lines, when the next ones are read. With -id a\nrepeat adds nothing, and says where the first item with that id stands, or stood.",
 	"take":      "The item is on the stdin of the command, and in KVQ_ITEM if it has no zero byte and is not\ntoo long; KVQ_KEY, KVQ_ATTEMPT, KVQ_FENCE and KVQ_QUEUE are the others. Status 0: it is done and\ngone. 75: it goes back, and no attempt is spent. Else it has failed, goes back to its place, and\nis tried again. Without a command items are written to stdout, one a line. A signal tells the\ncommands to stop, and what they have not done goes back.",
 	"requeue":   "The keys are those that dead shows.",
 	"peek":      "Values are quoted as in Go. -raw writes them as they are, one a line. With -json a value that is no\ntext in UTF-8 is in base64, under that name.",

@@ -120,12 +120,30 @@ func TestTheStatusOfACommandDecides(t *testing.T) {
 	_, _, errs = s.kvq("", "take", "-attempts", "2", "-once", "--", "sh", "-c", "exit 75")
 	assert.Contains(t, errs, "kvq configure changes that", "the queue has 3")
 	assert.Contains(t, s.ok("", "configure"), "3 failures or no crashes")
-	assert.Contains(t, s.ok("", "configure", "-attempts", "1", "-crashes", "4"), "1 failures or 4 crashes")
-	assert.Contains(t, s.ok("", "configure", "-json"), `{"maxAttempts":1,"maxCrashes":4,"retryDelay":0,"maxRetryDelay":0}`)
+	assert.Contains(t, s.ok("", "configure", "-attempts", "1", "-crashes", "4", "-retention", "36h"), "1 failures or 4 crashes")
+	assert.Contains(t, s.ok("", "stats"), "an id stands for 36h0m0s at least")
+	assert.Contains(t, s.ok("", "configure", "-json"), `{"maxAttempts":1,"maxCrashes":4,"retryDelay":0,"maxRetryDelay":0,"retention":129600000000000}`)
 	status, _, errs = s.kvq("", "take", "-until-empty", "--", "no-such-program-here")
 	assert.Zero(t, status)
 	assert.Contains(t, errs, "no-such-program-here")
 	assert.Contains(t, s.ok("", "dead", "-json"), `"failures":1`)
+}
+
+func TestAnItemWithAnIDIsPutOnce(t *testing.T) {
+	s := newSession(t)
+	first := s.ok("", "put", "-id", "order/17", "one")
+	assert.Contains(t, first, "added 1, from ")
+	key := strings.Trim(strings.Fields(first)[3], ",")
+	assert.Equal(t, "added none: the id is that of "+key+"\n", s.ok("", "put", "-id", "order/17", "one"))
+	assert.Contains(t, s.ok("one", "put", "-id", "order/17", "-whole", "-json"), `{"first":"`+key+`","items":0,`)
+	assert.Empty(t, s.ok("", "put", "-quiet", "-id", "order/17", "one"))
+	assert.Equal(t, "1\n", s.ok("", "len"))
+	assert.Contains(t, s.ok("", "doctor"), "0 faults")
+	for _, args := range [][]string{{"a", "b"}, {}} {
+		status, _, errs := s.kvq("a\nb\n", append([]string{"put", "-id", "x"}, args...)...)
+		assert.NotZero(t, status)
+		assert.Contains(t, errs, "-id is of one item")
+	}
 }
 
 func TestTheNameOfAQueueIsAnyBytes(t *testing.T) {

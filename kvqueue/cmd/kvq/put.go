@@ -14,16 +14,22 @@ const mostLines = 63
 
 func putCommand(f *flag.FlagSet) func(context.Context, *env) error {
 	whole := f.Bool("whole", false, "all of stdin is one item")
+	id := f.String("id", "", "the id of the one item: a repeat adds nothing, and so may follow a put that has failed")
 	quiet := f.Bool("quiet", false, "do not say what was added")
 	return func(ctx context.Context, e *env) error {
 		if *whole && len(e.args) > 0 {
 			return usagef("-whole is for stdin: leave the arguments out")
 		}
+		if *id != "" && !*whole && len(e.args) != 1 {
+			return usagef("-id is of one item: give one value, or -whole")
+		}
 		return e.with(ctx, func(q *kvqueue.Queue) error {
-			p := &putter{env: e, q: q}
+			p := &putter{env: e, q: q, id: *id}
 			err := p.put(ctx, *whole)
 			switch {
-			case *quiet || p.added == 0:
+			case *quiet || p.added == 0 && !p.repeat:
+			case p.repeat && !e.json:
+				e.sayf("added none: the id is that of %v\n", p.first)
 			case e.json:
 				err = first(err, e.writeJSON(map[string]any{"items": p.added, "first": p.first.String(), "last": p.last.String()}))
 			default:
@@ -38,6 +44,8 @@ func putCommand(f *flag.FlagSet) func(context.Context, *env) error {
 type putter struct {
 	*env
 	q           *kvqueue.Queue
+	id          string // of the one item; empty: none
+	repeat      bool   // an item had the id
 	added       int
 	first, last kvqueue.Key
 }
@@ -61,12 +69,24 @@ func (p *putter) put(ctx context.Context, whole bool) error {
 }
 
 func (p *putter) add(ctx context.Context, items [][]byte) error {
+	if p.id != "" {
+		return p.addOnce(ctx, items[0])
+	}
 	pos, err := p.q.Enqueue(ctx, items...)
 	if pos.Items > 0 {
 		if p.added == 0 {
 			p.first = pos.First
 		}
 		p.added, p.last = p.added+pos.Items, pos.Last
+	}
+	return err
+}
+
+func (p *putter) addOnce(ctx context.Context, item []byte) error {
+	k, err := p.q.Add(ctx, item, kvqueue.ID(p.id))
+	if err == nil {
+		p.first, p.last, p.added = k, k, int(p.q.Stats().Enqueued)
+		p.repeat = p.added == 0
 	}
 	return err
 }

@@ -86,6 +86,7 @@ func (l *Ledger) Check(t testing.TB, in, out *Auditor) {
 		assert.Positive(t, l.said[Wants][v], "%s went, and nobody has asked for it", v)
 		assert.LessOrEqual(t, l.said[Acked][v], 1, "%s was acknowledged", v)
 	}
+	l.checkKeys(t, in)
 	forwarded, _ := out.Values()
 	for v, n := range l.said[Forward] {
 		assert.Equal(t, n, forwarded[v], "%s was forwarded", v)

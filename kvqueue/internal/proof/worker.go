@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,6 +68,11 @@ func (w *Worker) Use(ctx context.Context, q, out *kvqueue.Queue, producers int, 
 
 func (w *Worker) produce(ctx context.Context, q *kvqueue.Queue) {
 	for ctx.Err() == nil {
+		if w.Dice.N(3) == 0 {
+			w.addOnce(ctx, q)
+			w.pause(ctx, 1)
+			continue
+		}
 		n := 1 + w.Dice.N(4)
 		if w.Dice.N(20) == 0 {
 			n = 70
@@ -153,7 +159,11 @@ func (w *Worker) commit(ctx context.Context, q, out *kvqueue.Queue, items []kvqu
 	w.Note(Commits, values...)
 	err := q.Commit(ctx, items, func(tx *kvqueue.Tx) {
 		for _, i := range items {
-			tx.Enqueue(out, i.Value)
+			if _, isShared := strings.CutPrefix(string(i.Value), shared); isShared {
+				tx.Add(out, i.Value, kvqueue.ID(string(i.Value)))
+			} else {
+				tx.Enqueue(out, i.Value)
+			}
 			tx.Put(fmt.Appendf(nil, "effect/%s", i.Value), nil)
 			tx.If(kvqueue.Guard{Key: fmt.Appendf(nil, "effect/%s", i.Value), Is: kvqueue.Absent})
 		}

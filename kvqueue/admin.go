@@ -47,7 +47,7 @@ func (q *Queue) look(ctx context.Context, p Pair) (i Item, there bool, err error
 	if err != nil { // Audit names it
 		return i, false, nil
 	}
-	i = Item{Key: keyOf(p.Key), Attempt: int(rec.attempts()), Fence: p.Rev}
+	i = Item{Key: keyOf(p.Key), Attempt: int(rec.attempts()), Fence: p.Rev, Added: rec.addedAt()}
 	results, _, err := q.kv.Read(ctx, Range{Begin: q.lay.data(i.Key)})
 	if err != nil || len(results[0].Pairs) == 0 {
 		return i, false, err
@@ -253,7 +253,7 @@ func (q *Queue) requeue(ctx context.Context, k Key) (bool, error) {
 			return false, err
 		}
 		t := transaction{q: q, guards: []Guard{{Key: p.Key, Is: Unchanged, Rev: p.Rev}}, writes: []Write{{Key: p.Key, Delete: true}}}
-		t.back(k, record{size: rec.size})
+		t.back(k, record{size: rec.size, added: rec.added})
 		t.lower(s.head, k.hint())
 		t.writes = append(t.writes, Write{Key: append(q.lay.all("n"), 'c')})
 		_, err = q.kv.Commit(ctx, t.guards, t.writes)

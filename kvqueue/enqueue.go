@@ -252,7 +252,7 @@ func (l *session) appendWrites(ctx context.Context, s *snapshot, turn Rev, batch
 			n++
 			t.writes = append(t.writes,
 				Write{Key: q.lay.data(k), Value: item},
-				Write{Key: q.lay.ready(k), Value: record{size: uint64(len(item))}.encode()})
+				Write{Key: q.lay.ready(k), Value: newRecord(item).encode()})
 		}
 	}
 	return t, nil

@@ -209,6 +209,14 @@ func ExampleQueue_Len() {
 	// Output: {Ready:2 Claimed:1 Dead:0} <nil>
 }
 
+func ExampleQueue_Age() {
+	ctx, q, done := filled(nil, "a")
+	defer done()
+	age, err := q.Age(ctx)
+	fmt.Println(age < time.Hour, err)
+	// Output: true <nil>
+}
+
 func ExampleQueue_Stats() {
 	ctx, q, done := filled(nil, "a")
 	defer done()

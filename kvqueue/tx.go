@@ -140,7 +140,7 @@ func (t *transaction) add(ctx context.Context, tx *Tx, producer uint64) error {
 			k := newKey(s.now(), producer, n)
 			n++
 			t.writes = append(t.writes, Write{Key: a.to.lay.data(k), Value: item},
-				Write{Key: a.to.lay.ready(k), Value: record{size: uint64(len(item))}.encode()})
+				Write{Key: a.to.lay.ready(k), Value: newRecord(item).encode()})
 		}
 	}
 	return nil

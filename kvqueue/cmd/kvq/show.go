@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"text/tabwriter"
+	"time"
 	"unicode/utf8"
 
 	"github.com/ambit-go/ambit/kvqueue"
@@ -29,6 +30,9 @@ func (e *env) writeJSON(v any) error { return json.NewEncoder(e.stdout).Encode(v
 // itemJSON is an item as JSON. A value that is no text is in base64.
 func itemJSON(i kvqueue.Item) map[string]any {
 	v := map[string]any{"key": i.Key.String(), "attempts": i.Attempt}
+	if !i.Added.IsZero() {
+		v["added"] = i.Added
+	}
 	if utf8.Valid(i.Value) {
 		v["value"] = string(i.Value)
 	} else {
@@ -99,6 +103,9 @@ func (e *env) showAudit(a kvqueue.Audit) error {
 	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(name string, n any, what string) { _, _ = fmt.Fprintf(w, "%s\t%v\t  %s\n", name, n, what) }
 	row("ready", a.Ready, "")
+	if !a.Oldest.IsZero() {
+		row("oldest", max(0, time.Since(a.Oldest)).Round(time.Second), "since the first ready item was added, by the clock of its producer")
+	}
 	row("claimed", a.Claimed, "")
 	row("dead", a.Dead, "")
 	row("bytes", a.Bytes, "of their values")

@@ -197,24 +197,11 @@ func (q *Queue) Dead(ctx context.Context, from Key, most int) (letters []DeadLet
 	if most < 1 {
 		return nil, invalid("most", "%d is less than 1", most)
 	}
-	for p, err := range q.pages(ctx, "x", from.hint()) {
+	for l, err := range q.FindDead(ctx, Filter{Behind: from, Most: most}) {
 		if err != nil {
 			return nil, err
 		}
-		k := keyOf(p.Key)
-		if bytes.Compare(k[:], from[:]) <= 0 {
-			continue
-		}
-		item, there, err := q.look(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		if rec, why, _ := decodeRecord(p.Value); there {
-			letters = append(letters, DeadLetter{item, int(rec.failures), int(rec.crashes), string(why)})
-		}
-		if len(letters) == most {
-			break
-		}
+		letters = append(letters, l)
 	}
 	return letters, nil
 }

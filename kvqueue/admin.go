@@ -175,12 +175,13 @@ type Stats struct {
 	Conflicts                                                      int64 // claims that others have spoilt
 	StoreFailed                                                    int64 // how often trouble with the store has begun; see [Queue.Trouble]
 	Overruled                                                      int64 // whether the queue has other options than the handle: 0 or 1
+	Overdue                                                        int64 // items whose run has reached the [TimeLimit]
 }
 
 // Stats returns what this handle has done. It asks nobody.
 func (q *Queue) Stats() Stats {
 	k := func(kind EventKind) int64 { return q.counts.kinds[kind].Load() }
-	return Stats{k(Enqueued), k(Claimed), k(Acked), k(Failed), k(Returned), k(Died), k(Reaped), k(Lost), q.counts.conflicts.Load(), k(StoreFailed), k(Overruled)}
+	return Stats{k(Enqueued), k(Claimed), k(Acked), k(Failed), k(Returned), k(Died), k(Reaped), k(Lost), q.counts.conflicts.Load(), k(StoreFailed), k(Overruled), k(Overdue)}
 }
 
 // A DeadLetter is an item that is not tried any more.

@@ -398,6 +398,14 @@ func ExampleRetryDelay() {
 	// Output: b, attempt 1
 }
 
+func ExampleTimeLimit() {
+	ctx, q, done := filled([]kvqueue.Option{kvqueue.TimeLimit(time.Millisecond)}, "a")
+	defer done()
+	err := q.Do(ctx, 1, func(ctx context.Context, _ []kvqueue.Item) error { return async.Sleep(ctx, time.Hour) })
+	fmt.Println(err)
+	// Output: async: kvqueue orders: context deadline exceeded (limit 1ms, waited 1ms)
+}
+
 func ExampleObserve() {
 	ctx, q, done := filled([]kvqueue.Option{kvqueue.Observe(func(r kvqueue.Report) { fmt.Println(r.Kind, r.Items) })}, "a")
 	defer done()

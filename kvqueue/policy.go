@@ -19,6 +19,7 @@ type Policy struct {
 	// RetryDelay is that after the first failure, and MaxRetryDelay the most.
 	RetryDelay    time.Duration `json:"retryDelay"`
 	MaxRetryDelay time.Duration `json:"maxRetryDelay"`
+	TimeLimit     time.Duration `json:"timeLimit"` // see the option of this name; 0: none
 }
 
 // defaultPolicy is that of a queue for which nobody has chosen one.
@@ -96,7 +97,7 @@ func (q *Queue) Configure(ctx context.Context, options ...Option) (Policy, error
 	s := settings{}
 	for _, o := range options {
 		if _, is := o.(policyOption); !is {
-			return Policy{}, invalid("Configure", "an option is of handles and not of queues: MaxAttempts, MaxCrashes and RetryDelay are")
+			return Policy{}, invalid("Configure", "an option is of handles and not of queues: MaxAttempts, MaxCrashes, RetryDelay and TimeLimit are")
 		} else if err := o.apply(&s); err != nil {
 			return Policy{}, err
 		}
@@ -145,7 +146,7 @@ func policyOf(r Result) storedPolicy {
 
 func decodePolicy(p Pair) (s Policy, err error) {
 	d := json.NewDecoder(bytes.NewReader(p.Value))
-	if err = d.Decode(&s); err != nil || s.MaxAttempts < 1 || s.MaxCrashes < 0 || s.RetryDelay < 0 || s.MaxRetryDelay < s.RetryDelay {
+	if err = d.Decode(&s); err != nil || s.MaxAttempts < 1 || s.MaxCrashes < 0 || s.RetryDelay < 0 || s.MaxRetryDelay < s.RetryDelay || s.TimeLimit < 0 {
 		return s, fmt.Errorf("kvqueue: the store holds a policy that this package did not write: %q", p.Value)
 	}
 	return s, nil

@@ -17,6 +17,7 @@ func policyFlags(f *flag.FlagSet) func() []kvqueue.Option {
 	crashes := f.Int("crashes", 0, "an item whose process went away so often is a dead letter; 0: it is tried without end; it is the queue's")
 	delay := f.Duration("delay", time.Second,
 		"how long an item that has failed waits at first; twice as long after each failure, and a minute at most; 0: it does not wait; it is the queue's")
+	limit := f.Duration("limit", 0, "how long a run of an item may take before it is stopped and has failed; 0: as long as it takes; it is the queue's")
 	return func() (options []kvqueue.Option) {
 		f.Visit(func(set *flag.Flag) {
 			switch set.Name {
@@ -24,6 +25,8 @@ func policyFlags(f *flag.FlagSet) func() []kvqueue.Option {
 				options = append(options, kvqueue.MaxAttempts(orNever(*attempts)))
 			case "crashes":
 				options = append(options, kvqueue.MaxCrashes(orNever(*crashes)))
+			case "limit":
+				options = append(options, kvqueue.TimeLimit(*limit))
 			case "delay":
 				most := max(time.Minute, *delay)
 				if *delay == 0 {
@@ -72,6 +75,10 @@ func policyText(p kvqueue.Policy) string {
 		}
 		return fmt.Sprint(n)
 	}
-	return fmt.Sprintf("%s failures or %s crashes make a dead letter; after a failure an item waits %v, %v at most",
+	text := fmt.Sprintf("%s failures or %s crashes make a dead letter; after a failure an item waits %v, %v at most",
 		number(p.MaxAttempts), number(p.MaxCrashes), p.RetryDelay, p.MaxRetryDelay)
+	if p.TimeLimit > 0 {
+		text += fmt.Sprintf("; a run is stopped after %v", p.TimeLimit)
+	}
+	return text
 }

@@ -73,3 +73,15 @@ func TestDeadLettersAreChosenByFlags(t *testing.T) {
 		require.Equal(t, 2, status, "%s: %s", wrong, errs)
 	}
 }
+
+// A command that takes longer than the time limit of the queue is stopped, and its item has failed.
+func TestATimeLimitStopsACommand(t *testing.T) {
+	s := newSession(t)
+	s.ok("", "put", "-quiet", "x")
+	s.ok("", "configure", "-limit", "50ms", "-attempts", "1")
+	status, _, errs := s.kvq("", "take", "-once", "--", "sleep", "1000")
+	assert.Equal(t, 1, status)
+	assert.Contains(t, errs, "the run of 1 items is stopped")
+	assert.Contains(t, errs, "limit 50ms")
+	assert.Contains(t, s.ok("", "dead"), "limit 50ms")
+}

@@ -181,7 +181,8 @@ type Stats struct {
 // Stats returns what this handle has done. It asks nobody.
 func (q *Queue) Stats() Stats {
 	k := func(kind EventKind) int64 { return q.counts.kinds[kind].Load() }
-	return Stats{k(Enqueued), k(Claimed), k(Acked), k(Failed), k(Returned), k(Died), k(Reaped), k(Lost), q.counts.conflicts.Load(), k(StoreFailed), k(Overruled), k(Overdue)}
+	return Stats{k(Enqueued), k(Claimed), k(Acked), k(Failed), k(Returned), k(Died), k(Reaped), k(Lost),
+		q.counts.conflicts.Load(), k(StoreFailed), k(Overruled), k(Overdue)}
 }
 
 // A DeadLetter is an item that is not tried any more.

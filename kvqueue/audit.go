@@ -15,7 +15,7 @@ type Audit struct {
 	Policy   Policy `json:"policy"`
 	Floor    uint64 `json:"floor"` // no item has a smaller hint
 	Length
-	Oldest   time.Time      `json:"oldest,omitzero"` // when the first ready item was added; zero: there is none, or that is not known
+	Oldest   time.Time      `json:"oldest,omitzero"` // when the first ready item was added; zero: not known
 	Bytes    int64          `json:"bytes"`           // of the payloads of all items
 	Takers   int            `json:"takers"`          // sessions that live, and have waited for items
 	Sessions []SessionAudit `json:"sessions"`

@@ -23,7 +23,7 @@ func (f *Filter) check(kind string) error {
 	case f.Most < 0:
 		return invalid("Filter.Most", "%d is less than 0: 0 is all", f.Most)
 	case kind == "q" && f.Why != "":
-		return invalid("Filter.Why", "ready items have no error: leave it out, or use DiscardAll or RequeueAll for dead letters")
+		return invalid("Filter.Why", "ready items have no error: leave it out, or use DiscardAll or RequeueAll")
 	case !f.Before.IsZero() && !f.After.IsZero() && !f.After.Before(f.Before):
 		return invalid("Filter.After", "nothing was added after %v and before %v", f.After, f.Before)
 	}

@@ -43,7 +43,8 @@ const (
 
 // String returns a word for it.
 func (k EventKind) String() string {
-	return [...]string{"enqueued", "claimed", "acked", "failed", "returned", "died", "reaped", "lost", "store failed", "store back", "overruled", "overdue"}[k]
+	return [...]string{"enqueued", "claimed", "acked", "failed", "returned", "died", "reaped", "lost",
+		"store failed", "store back", "overruled", "overdue"}[k]
 }
 
 // A Report is what an observer is told.

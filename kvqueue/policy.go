@@ -146,7 +146,8 @@ func policyOf(r Result) storedPolicy {
 
 func decodePolicy(p Pair) (s Policy, err error) {
 	d := json.NewDecoder(bytes.NewReader(p.Value))
-	if err = d.Decode(&s); err != nil || s.MaxAttempts < 1 || s.MaxCrashes < 0 || s.RetryDelay < 0 || s.MaxRetryDelay < s.RetryDelay || s.TimeLimit < 0 {
+	if err = d.Decode(&s); err != nil || s.MaxAttempts < 1 || s.MaxCrashes < 0 || s.RetryDelay < 0 || s.TimeLimit < 0 ||
+		s.MaxRetryDelay < s.RetryDelay {
 		return s, fmt.Errorf("kvqueue: the store holds a policy that this package did not write: %q", p.Value)
 	}
 	return s, nil

@@ -17,7 +17,7 @@ func policyFlags(f *flag.FlagSet) func() []kvqueue.Option {
 	crashes := f.Int("crashes", 0, "an item whose process went away so often is a dead letter; 0: it is tried without end; it is the queue's")
 	delay := f.Duration("delay", time.Second,
 		"how long an item that has failed waits at first; twice as long after each failure, and a minute at most; 0: it does not wait; it is the queue's")
-	limit := f.Duration("limit", 0, "how long a run of an item may take before it is stopped and has failed; 0: as long as it takes; it is the queue's")
+	limit := f.Duration("limit", 0, "how long a run may take before it is stopped and has failed; 0: no limit; it is the queue's")
 	return func() (options []kvqueue.Option) {
 		f.Visit(func(set *flag.Flag) {
 			switch set.Name {

@@ -78,7 +78,8 @@ func (e *env) named(ctx context.Context, yes bool, what string) error {
 	if yes {
 		return nil
 	}
-	_, _ = fmt.Fprintf(e.stderr, "kvq: this deletes %s of queue %s in %s\nkvq: write the name of the queue to go on: ", what, plainName(e.name), e.store.name)
+	e.notef("this deletes %s of queue %s in %s", what, plainName(e.name), e.store.name)
+	_, _ = fmt.Fprint(e.stderr, "kvq: write the name of the queue to go on: ")
 	answer := make(chan string, 1)
 	go func() { // a read that waits for a terminal cannot be ended: it ends with the process
 		line, _ := bufio.NewReader(e.stdin).ReadString('\n')
@@ -153,7 +154,7 @@ func letters(f *flag.FlagSet) func(e *env) (keys []kvqueue.Key, filter kvqueue.F
 		some := *all
 		f.Visit(func(set *flag.Flag) { some = some || filters[set.Name] })
 		if some == (len(e.args) > 0) {
-			return nil, filter, usagef("%s needs the keys of dead letters, which kvq dead shows, or -all, or flags that say which", f.Name())
+			return nil, filter, usagef("%s needs keys, which kvq dead shows, or else -all or flags that say which", f.Name())
 		}
 		for _, text := range e.args {
 			k, err := kvqueue.ParseKey(text)

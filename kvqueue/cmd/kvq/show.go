@@ -103,7 +103,7 @@ func (e *env) showAudit(a kvqueue.Audit) error {
 	row := func(name string, n any, what string) { _, _ = fmt.Fprintf(w, "%s\t%v\t  %s\n", name, n, what) }
 	row("ready", a.Ready, "")
 	if !a.Oldest.IsZero() {
-		row("oldest", max(0, time.Since(a.Oldest)).Round(time.Second), "since the first ready item was added, by the clock of its producer")
+		row("oldest", max(0, time.Since(a.Oldest)).Round(time.Second), "since the first ready item was added")
 	}
 	row("claimed", a.Claimed, "")
 	row("dead", a.Dead, "")

@@ -46,14 +46,14 @@ func Queues(ctx context.Context, kv KV, options ...Option) (names []string, err 
 		if results, _, err = kv.Read(ctx, Range{Begin: l.head(), KeysOnly: true}); err != nil {
 			return nil, err
 		}
-		if plain := unescape(string(name)); plain != "" && escape(plain) == string(name) && len(results[0].Pairs) > 0 {
+		if plain, ok := nameOf(string(name)); ok && len(results[0].Pairs) > 0 {
 			names = append(names, plain)
 		}
 	}
 }
 
-// unescape is the inverse of escape; of a text that escape has not made it is anything.
-func unescape(text string) string {
-	name, _ := url.PathUnescape(text)
-	return name
+// nameOf returns the name that escape has written so; false: it has not written that.
+func nameOf(text string) (name string, ok bool) {
+	name, err := url.PathUnescape(text)
+	return name, err == nil && name != "" && escape(name) == text
 }

@@ -47,7 +47,7 @@ func (q *Queue) look(ctx context.Context, p Pair) (i Item, there bool, err error
 	if err != nil { // Audit names it
 		return i, false, nil
 	}
-	i = Item{Key: keyOf(p.Key), Attempt: int(rec.attempts()), Fence: p.Rev}
+	i = Item{Key: keyOf(p.Key), Attempt: int(rec.attempts()), Fence: p.Rev, Added: rec.addedAt()}
 	results, _, err := q.kv.Read(ctx, Range{Begin: q.lay.data(i.Key)})
 	if err != nil || len(results[0].Pairs) == 0 {
 		return i, false, err
@@ -175,12 +175,14 @@ type Stats struct {
 	Conflicts                                                      int64 // claims that others have spoilt
 	StoreFailed                                                    int64 // how often trouble with the store has begun; see [Queue.Trouble]
 	Overruled                                                      int64 // whether the queue has other options than the handle: 0 or 1
+	Overdue                                                        int64 // items whose run has reached the [TimeLimit]
 }
 
 // Stats returns what this handle has done. It asks nobody.
 func (q *Queue) Stats() Stats {
 	k := func(kind EventKind) int64 { return q.counts.kinds[kind].Load() }
-	return Stats{k(Enqueued), k(Claimed), k(Acked), k(Failed), k(Returned), k(Died), k(Reaped), k(Lost), q.counts.conflicts.Load(), k(StoreFailed), k(Overruled)}
+	return Stats{k(Enqueued), k(Claimed), k(Acked), k(Failed), k(Returned), k(Died), k(Reaped), k(Lost),
+		q.counts.conflicts.Load(), k(StoreFailed), k(Overruled), k(Overdue)}
 }
 
 // A DeadLetter is an item that is not tried any more.
@@ -197,24 +199,11 @@ func (q *Queue) Dead(ctx context.Context, from Key, most int) (letters []DeadLet
 	if most < 1 {
 		return nil, invalid("most", "%d is less than 1", most)
 	}
-	for p, err := range q.pages(ctx, "x", from.hint()) {
+	for l, err := range q.FindDead(ctx, Filter{Behind: from, Most: most}) {
 		if err != nil {
 			return nil, err
 		}
-		k := keyOf(p.Key)
-		if bytes.Compare(k[:], from[:]) <= 0 {
-			continue
-		}
-		item, there, err := q.look(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		if rec, why, _ := decodeRecord(p.Value); there {
-			letters = append(letters, DeadLetter{item, int(rec.failures), int(rec.crashes), string(why)})
-		}
-		if len(letters) == most {
-			break
-		}
+		letters = append(letters, l)
 	}
 	return letters, nil
 }
@@ -253,7 +242,7 @@ func (q *Queue) requeue(ctx context.Context, k Key) (bool, error) {
 			return false, err
 		}
 		t := transaction{q: q, guards: []Guard{{Key: p.Key, Is: Unchanged, Rev: p.Rev}}, writes: []Write{{Key: p.Key, Delete: true}}}
-		t.back(k, record{size: rec.size})
+		t.back(k, record{size: rec.size, added: rec.added})
 		t.lower(s.head, k.hint())
 		t.writes = append(t.writes, Write{Key: append(q.lay.all("n"), 'c')})
 		_, err = q.kv.Commit(ctx, t.guards, t.writes)

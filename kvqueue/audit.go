@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // An Audit is what a store holds of a queue, as [Queue.Audit] found it.
@@ -14,8 +15,9 @@ type Audit struct {
 	Policy   Policy `json:"policy"`
 	Floor    uint64 `json:"floor"` // no item has a smaller hint
 	Length
-	Bytes    int64          `json:"bytes"`  // of the payloads of all items
-	Takers   int            `json:"takers"` // sessions that live, and have waited for items
+	Oldest   time.Time      `json:"oldest,omitzero"` // when the first ready item was added; zero: not known
+	Bytes    int64          `json:"bytes"`           // of the payloads of all items
+	Takers   int            `json:"takers"`          // sessions that live, and have waited for items
 	Sessions []SessionAudit `json:"sessions"`
 	// Faults say what should not be. A fault that was there all the time is told; what
 	// came and went while the keys were read is not.
@@ -200,7 +202,11 @@ func (a *auditor) readItems(ctx context.Context) error {
 				a.Length.Dead++
 				continue
 			}
-			if a.Ready++; k.hint() < s.head.floor {
+			if a.Ready++; a.Ready == 1 {
+				rec, _, _ := decodeRecord(p.Value)
+				a.Oldest = rec.addedAt()
+			}
+			if k.hint() < s.head.floor {
 				a.fault("%v is ready, and below the floor %d: nobody finds it", k, s.head.floor)
 			}
 		}

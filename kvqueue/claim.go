@@ -17,6 +17,9 @@ type Item struct {
 	// Fence is greater for each later claim of the item: a resource that remembers the
 	// greatest one it was shown can refuse those that are late.
 	Fence Rev
+	// Added is when the item was added, by the clock of its producer: for people and for statistics, and never
+	// for order. It is zero if that is not known, as of items that an earlier version has added or moved.
+	Added time.Time
 
 	claim *claim
 }

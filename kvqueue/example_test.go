@@ -246,6 +246,14 @@ func ExampleQueue_Len() {
 	// Output: {Ready:2 Claimed:1 Dead:0} <nil>
 }
 
+func ExampleQueue_Age() {
+	ctx, q, done := filled(nil, "a")
+	defer done()
+	age, err := q.Age(ctx)
+	fmt.Println(age < time.Hour, err)
+	// Output: true <nil>
+}
+
 func ExampleQueue_Stats() {
 	ctx, q, done := filled(nil, "a")
 	defer done()
@@ -279,6 +287,77 @@ func ExampleQueue_Requeue() {
 	// 1 <nil>
 	// a, attempt 1
 	// b, attempt 1
+}
+
+func ExampleQueue_RequeueAll() {
+	ctx, q, done := buriedOrders()
+	defer done()
+	fmt.Println(q.RequeueAll(ctx, kvqueue.Filter{Why: "paper"}))
+	// Output: 1 <nil>
+}
+
+func ExampleQueue_FindDead() {
+	ctx, q, done := buriedOrders()
+	defer done()
+	for letter, err := range q.FindDead(ctx, kvqueue.Filter{Why: "paper"}) {
+		fmt.Printf("%s: %s %v\n", letter.Value, letter.Why, err)
+	}
+	// Output: a: out of paper <nil>
+}
+
+func ExampleQueue_DiscardAll() {
+	ctx, q, done := buriedOrders()
+	defer done()
+	fmt.Println(q.DiscardAll(ctx, kvqueue.Filter{Why: "ink"}))
+	fmt.Println(q.DiscardAll(ctx, kvqueue.Filter{Before: time.Now().AddDate(0, -1, 0)})) // older than a month
+	// Output:
+	// 1 <nil>
+	// 0 <nil>
+}
+
+func ExampleQueue_Discard() {
+	ctx, q, done := buriedOrders()
+	defer done()
+	letters, _ := q.Dead(ctx, kvqueue.Key{}, 1)
+	fmt.Println(q.Discard(ctx, letters[0].Key))
+	fmt.Println(q.Discard(ctx, letters[0].Key)) // it is gone
+	// Output:
+	// 1 <nil>
+	// 0 <nil>
+}
+
+// buriedOrders opens a queue with two dead letters.
+func buriedOrders() (ctx context.Context, q *kvqueue.Queue, done func()) {
+	ctx, q, done = filled([]kvqueue.Option{kvqueue.MaxAttempts(1)}, "a", "b")
+	for _, why := range []string{"out of paper", "out of ink"} {
+		_ = q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return errors.New(why) })
+	}
+	return ctx, q, done
+}
+
+func ExampleQueue_Purge() {
+	ctx, q, done := filled(nil, "a", "b", "c")
+	defer done()
+	fmt.Println(q.Purge(ctx, kvqueue.Filter{Most: 1}))
+	fmt.Println(q.Purge(ctx, kvqueue.Filter{}))
+	// Output:
+	// 1 <nil>
+	// 2 <nil>
+}
+
+func ExampleQueues() {
+	ctx := context.Background()
+	kv := memkv.New()
+	defer kv.Close()
+	for _, name := range []string{"orders", "mail/in"} {
+		q, err := kvqueue.Open(ctx, kv, name)
+		if err != nil {
+			panic(err)
+		}
+		defer q.Close(ctx)
+	}
+	fmt.Println(kvqueue.Queues(ctx, kv))
+	// Output: [mail/in orders] <nil>
 }
 
 func ExampleQueue_Close() {
@@ -365,6 +444,14 @@ func ExampleRetention() {
 	// Output:
 	// 1h0m0s
 	// 168h0m0s <nil>
+}
+
+func ExampleTimeLimit() {
+	ctx, q, done := filled([]kvqueue.Option{kvqueue.TimeLimit(time.Millisecond)}, "a")
+	defer done()
+	err := q.Do(ctx, 1, func(ctx context.Context, _ []kvqueue.Item) error { return async.Sleep(ctx, time.Hour) })
+	fmt.Println(err)
+	// Output: async: kvqueue orders: context deadline exceeded (limit 1ms, waited 1ms)
 }
 
 func ExampleObserve() {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A Key is the place of an item in its queue. Keys are in the order of the queue, and no
@@ -177,19 +178,50 @@ type record struct {
 	failures uint64 // runs that ended with an error
 	crashes  uint64 // runs whose process went away
 	size     uint64 // of the payload, in bytes
+	added    uint64 // when, in milliseconds since 1970 by the clock of its producer; 0: that is not known
+}
+
+// newRecord is that of an item that is added now.
+func newRecord(item []byte) record {
+	return record{size: uint64(len(item)), added: uint64(max(time.Now().UnixMilli(), 0))}
 }
 
 func (r record) attempts() uint64 { return r.failures + r.crashes }
+
+// addedAt is when the item was added; zero: that is not known.
+func (r record) addedAt() (t time.Time) {
+	if r.added > 0 {
+		t = time.UnixMilli(int64(r.added))
+	}
+	return t
+}
+
+// The time stands at the end, in addedSize bytes of which the last is addedMark: neither numbers nor texts end so,
+// and programs that know nothing of times leave it out.
+const (
+	addedSize = 7
+	addedMark = 0xff
+)
 
 func (r record) encode(more ...byte) []byte {
 	b := binary.AppendUvarint(nil, r.failures)
 	b = binary.AppendUvarint(b, r.crashes)
 	b = binary.AppendUvarint(b, r.size)
-	return append(b, more...)
+	if b = append(b, more...); r.added > 0 {
+		var ms [8]byte
+		binary.BigEndian.PutUint64(ms[:], r.added)
+		b = append(append(b, ms[9-addedSize:]...), addedMark)
+	}
+	return b
 }
 
 // decodeRecord returns a record, and what stands behind it.
 func decodeRecord(b []byte) (r record, more []byte, err error) {
+	if at := len(b) - addedSize; at > 0 && b[len(b)-1] == addedMark {
+		var ms [8]byte
+		copy(ms[9-addedSize:], b[at:])
+		r.added, b = binary.BigEndian.Uint64(ms[:]), b[:at]
+	}
 	for _, to := range []*uint64{&r.failures, &r.crashes, &r.size} {
 		u, n := binary.Uvarint(b)
 		if n <= 0 {

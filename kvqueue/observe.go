@@ -35,11 +35,16 @@ const (
 	// Overruled says that the handle was opened with other options than the queue has, which stay:
 	// see [Queue.Configure].
 	Overruled
+	// Overdue says that a run has reached the [TimeLimit]: its context is cancelled, and its items are claimed until it
+	// has returned. Failed, which follows then, may be told before. Without it the handler goes on, and nobody else is
+	// given the items.
+	Overdue
 )
 
 // String returns a word for it.
 func (k EventKind) String() string {
-	return [...]string{"enqueued", "claimed", "acked", "failed", "returned", "died", "reaped", "lost", "store failed", "store back", "overruled"}[k]
+	return [...]string{"enqueued", "claimed", "acked", "failed", "returned", "died", "reaped", "lost",
+		"store failed", "store back", "overruled", "overdue"}[k]
 }
 
 // A Report is what an observer is told.
@@ -51,7 +56,7 @@ type Report struct {
 
 // counts are those of one handle.
 type counts struct {
-	kinds     [Overruled + 1]atomic.Int64
+	kinds     [Overdue + 1]atomic.Int64
 	conflicts atomic.Int64
 }
 

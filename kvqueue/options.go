@@ -24,6 +24,9 @@ type settings struct {
 	compacted bool          // somebody does
 }
 
+// defaultPrefix is that of queues for which no other is given.
+const defaultPrefix = "kvq"
+
 // Prefix is with what the keys of all queues begin, "kvq" by default. Two prefixes share no
 // key, whatever they are. It has 1024 bytes at most.
 func Prefix(p string) Option {

@@ -20,6 +20,7 @@ type Policy struct {
 	RetryDelay    time.Duration `json:"retryDelay"`
 	MaxRetryDelay time.Duration `json:"maxRetryDelay"`
 	Retention     time.Duration `json:"retention"` // see the option of this name
+	TimeLimit     time.Duration `json:"timeLimit"` // see the option of this name; 0: none
 }
 
 // defaultPolicy is that of a queue for which nobody has chosen one.
@@ -111,7 +112,7 @@ func (q *Queue) Configure(ctx context.Context, options ...Option) (Policy, error
 	s := settings{}
 	for _, o := range options {
 		if _, is := o.(policyOption); !is {
-			return Policy{}, invalid("Configure", "an option is of handles and not of queues: MaxAttempts, MaxCrashes, RetryDelay and Retention are")
+			return Policy{}, invalid("Configure", "an option is of handles and not of queues: MaxAttempts, MaxCrashes, RetryDelay, TimeLimit and Retention are")
 		} else if err := o.apply(&s); err != nil {
 			return Policy{}, err
 		}
@@ -162,7 +163,7 @@ func decodePolicy(p Pair) (s Policy, err error) {
 	s.Retention = defaultPolicy.Retention // of a program that knows no ids
 	d := json.NewDecoder(bytes.NewReader(p.Value))
 	if err = d.Decode(&s); err != nil || s.MaxAttempts < 1 || s.MaxCrashes < 0 || s.RetryDelay < 0 || s.MaxRetryDelay < s.RetryDelay ||
-		s.Retention < time.Second {
+		s.TimeLimit < 0 || s.Retention < time.Second {
 		return s, fmt.Errorf("kvqueue: the store holds a policy that this package did not write: %q", p.Value)
 	}
 	return s, nil

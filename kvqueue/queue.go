@@ -67,7 +67,7 @@ func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, e
 		return nil, invalid("name", "it has %d bytes, and must have from 1 to 1024", len(name))
 	}
 	q := &Queue{kv: kv, name: name, limits: kv.Limits(), producer: random(), started: lease.NewClock(), opening: make(chan struct{}, 1)}
-	q.set = settings{prefix: "kvq", ttl: 10 * time.Second, owner: defaultOwner()}
+	q.set = settings{prefix: defaultPrefix, ttl: 10 * time.Second, owner: defaultOwner()}
 	q.policy.Store(&defaultPolicy)
 	for _, o := range options {
 		if o == nil {

@@ -127,6 +127,8 @@ func (q *Queue) giveBack(items []Item) {
 // returns an error that matches [ErrLost] even if f returned nil, unless everything was
 // settled before.
 //
+// If the queue has a [TimeLimit], and f takes longer, its context is cancelled, and it has failed, whatever it returns.
+//
 // most < 1 is an [*InvalidError], and a nil f panics.
 func (q *Queue) Do(ctx context.Context, most int, f func(ctx context.Context, items []Item) error) error {
 	if f == nil {
@@ -153,7 +155,9 @@ func (q *Queue) in(
 		}
 	}()
 	err = async.Scope(ctx, func(ctx context.Context) error {
+		stop := q.limit(ctx, items)
 		async.OnExit(ctx, func(_ context.Context, outcome error) error { // the last hook that is run
+			stop()
 			how = async.EndingOf(outcome)
 			return nil
 		})

@@ -56,6 +56,8 @@ type taken struct {
 	ctx  context.Context // its scope is that of the items
 	stop func() bool     // takes end off the scope
 
+	unlimit func() // ends the time limit of the items; set with these
+
 	mu    sync.Mutex
 	over  bool   // the scope has ended
 	items []Item // nil when all of them were settled
@@ -93,6 +95,7 @@ func (t *taken) has(items []Item) bool {
 	if t.over {
 		return false
 	}
+	t.unlimit = items[0].claim.session.q.limit(t.ctx, items)
 	t.items, t.left = slices.Clone(items), len(items) // the caller may do with the other slice what it likes
 	for _, i := range items {
 		i.claim.taken = t // nobody else knows the claim yet
@@ -110,6 +113,7 @@ func (t *taken) settled(l *session) {
 	}
 	t.mu.Unlock()
 	if last {
+		t.unlimit()
 		t.stop()
 		l.unlook(t)
 	}
@@ -124,6 +128,7 @@ func (t *taken) end(ctx context.Context, outcome error) error {
 	if len(items) == 0 {
 		return nil
 	}
+	t.unlimit()
 	items[0].claim.session.unlook(t)
 	_, err := settleAll(ctx, items, verdictOf(async.EndingOf(outcome)), outcome, func() {})
 	return err

@@ -14,7 +14,7 @@ type transaction struct {
 func (t *transaction) item(q *Queue, k Key, item []byte) {
 	t.writes = append(t.writes,
 		Write{Key: q.lay.data(k), Value: item},
-		Write{Key: q.lay.ready(k), Value: record{size: uint64(len(item))}.encode()})
+		Write{Key: q.lay.ready(k), Value: newRecord(item).encode()})
 }
 
 // claimed demands that a session has the item, with this fence, and takes it from there.

@@ -18,6 +18,7 @@ func policyFlags(f *flag.FlagSet) func() []kvqueue.Option {
 	delay := f.Duration("delay", time.Second,
 		"how long an item that has failed waits at first; twice as long after each failure, and a minute at most; 0: it does not wait; it is the queue's")
 	retention := f.Duration("retention", 24*time.Hour, "for how long the id of an item stands at least, though the item is gone; it is the queue's")
+	limit := f.Duration("limit", 0, "how long a run may take before it is stopped and has failed; 0: no limit; it is the queue's")
 	return func() (options []kvqueue.Option) {
 		f.Visit(func(set *flag.Flag) {
 			switch set.Name {
@@ -25,6 +26,8 @@ func policyFlags(f *flag.FlagSet) func() []kvqueue.Option {
 				options = append(options, kvqueue.MaxAttempts(orNever(*attempts)))
 			case "crashes":
 				options = append(options, kvqueue.MaxCrashes(orNever(*crashes)))
+			case "limit":
+				options = append(options, kvqueue.TimeLimit(*limit))
 			case "delay":
 				most := max(time.Minute, *delay)
 				if *delay == 0 {
@@ -75,6 +78,10 @@ func policyText(p kvqueue.Policy) string {
 		}
 		return fmt.Sprint(n)
 	}
-	return fmt.Sprintf("%s failures or %s crashes make a dead letter; after a failure an item waits %v, %v at most; an id stands for %v at least",
-		number(p.MaxAttempts), number(p.MaxCrashes), p.RetryDelay, p.MaxRetryDelay, p.Retention)
+	text := fmt.Sprintf("%s failures or %s crashes make a dead letter; after a failure an item waits %v, %v at most",
+		number(p.MaxAttempts), number(p.MaxCrashes), p.RetryDelay, p.MaxRetryDelay)
+	if p.TimeLimit > 0 {
+		text += fmt.Sprintf("; a run is stopped after %v", p.TimeLimit)
+	}
+	return text + fmt.Sprintf("; an id stands for %v at least", p.Retention)
 }

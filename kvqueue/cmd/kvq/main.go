@@ -44,8 +44,11 @@ func init() {
 		"peek":      {"", "show the first items, and take none", peekCommand},
 		"len":       {"", "say how many items are ready", lenCommand},
 		"stats":     {"", "show how many items there are, and who works on them", statsCommand},
+		"queues":    {"", "list the queues of a store", queuesCommand},
+		"purge":     {"", "delete the ready items", purgeCommand},
 		"dead":      {"", "list the dead letters", deadCommand},
 		"requeue":   {"[key ...]", "put dead letters back to their places", requeueCommand},
+		"discard":   {"[key ...]", "delete dead letters", discardCommand},
 		"configure": {"", "show what becomes of items that fail, and how long ids stand, for all who use the queue, or change it", configureCommand},
 		"doctor":    {"", "check what is stored, and whether the store can carry a queue", doctorCommand},
 		"bench":     {"", "measure queues beside each other on a store: items a second, and conflicts", benchCommand},
@@ -58,7 +61,11 @@ func init() {
 var more = map[string]string{
 	"put":       "Without arguments each line of stdin is an item; with -whole all of stdin is one. What was\nadded is in the store when it ends; of lines, when the next ones are read. With -id a\nrepeat adds nothing, and says where the first item with that id stands, or stood.",
 	"take":      "The item is on the stdin of the command, and in KVQ_ITEM if it has no zero byte and is not\ntoo long; KVQ_KEY, KVQ_ATTEMPT, KVQ_FENCE and KVQ_QUEUE are the others. Status 0: it is done and\ngone. 75: it goes back, and no attempt is spent. Else it has failed, goes back to its place, and\nis tried again. Without a command items are written to stdout, one a line. A signal tells the\ncommands to stop, and what they have not done goes back.",
-	"requeue":   "The keys are those that dead shows.",
+	"queues":    "A name that is not plain text is quoted as in Go; with -json one that is no text in UTF-8 is in base64,\nunder that name. Each queue is listed that was ever opened.",
+	"purge":     "It asks for the name of the queue on stdin, unless -yes is there. Items that are claimed, also while it\nruns, stay. It says how many it has deleted, also when it fails or is stopped.",
+	"dead":      "Those are shown that match all flags. When an item was added is by the clock of its producer; one of\nwhich that is not known is neither older nor younger than anything.",
+	"requeue":   "The keys are those that dead shows. Instead of keys: -all, or the flags of dead.",
+	"discard":   "The keys are those that dead shows. Instead of keys: -all, or the flags of dead; then it asks for the name\nof the queue on stdin, unless -yes is there.",
 	"peek":      "Values are quoted as in Go. -raw writes them as they are, one a line. With -json a value that is no\ntext in UTF-8 is in base64, under that name.",
 	"import":    "The file must be of kvqueue with bolt:path, and no process may have it. The store must have none\nof its keys: nothing is copied otherwise. Items, attempts and dead letters stay as they are. What\nwas claimed goes back, as after a crash. The file itself is not changed.",
 	"configure": "Without flags it shows what the queue has. kvq take has the same flags: they are used if nobody\nhas chosen before.",
@@ -134,7 +141,7 @@ func run(ctx context.Context, args []string) error {
 var alone = map[string]bool{"demo": true, "bench": true}
 
 // silentOnes are commands that have nothing to write as JSON.
-var silentOnes = map[string]bool{"take": true, "requeue": true, "import": true}
+var silentOnes = map[string]bool{"take": true, "requeue": true, "discard": true, "purge": true, "import": true}
 
 // start reads the flags, opens the store and runs a command.
 func start(ctx context.Context, name string, c command, args []string, e *env) (err error) {

@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"strconv"
 	"text/tabwriter"
+	"time"
 	"unicode/utf8"
 
 	"github.com/ambit-go/ambit/kvqueue"
@@ -29,6 +29,9 @@ func (e *env) writeJSON(v any) error { return json.NewEncoder(e.stdout).Encode(v
 // itemJSON is an item as JSON. A value that is no text is in base64.
 func itemJSON(i kvqueue.Item) map[string]any {
 	v := map[string]any{"key": i.Key.String(), "attempts": i.Attempt}
+	if !i.Added.IsZero() {
+		v["added"] = i.Added
+	}
 	if utf8.Valid(i.Value) {
 		v["value"] = string(i.Value)
 	} else {
@@ -99,6 +102,9 @@ func (e *env) showAudit(a kvqueue.Audit) error {
 	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(name string, n any, what string) { _, _ = fmt.Fprintf(w, "%s\t%v\t  %s\n", name, n, what) }
 	row("ready", a.Ready, "")
+	if !a.Oldest.IsZero() {
+		row("oldest", max(0, time.Since(a.Oldest)).Round(time.Second), "since the first ready item was added")
+	}
 	row("claimed", a.Claimed, "")
 	row("dead", a.Dead, "")
 	row("bytes", a.Bytes, "of their values")
@@ -120,80 +126,4 @@ func (e *env) showAudit(a kvqueue.Audit) error {
 		e.sayf("  session %x of %q: %d claimed, %s\n", uint64(s.ID), s.Owner, s.Claims, state)
 	}
 	return nil
-}
-
-func deadCommand(f *flag.FlagSet) func(context.Context, *env) error {
-	n := f.Int("n", 100, "how many are shown at most")
-	from := f.String("from", "", "begin behind this `key`")
-	return func(ctx context.Context, e *env) error {
-		var behind kvqueue.Key
-		if *from != "" {
-			var err error
-			if behind, err = kvqueue.ParseKey(*from); err != nil {
-				return usagef("-from: %v", err)
-			}
-		}
-		return e.with(ctx, func(q *kvqueue.Queue) error {
-			letters, err := q.Dead(ctx, behind, *n)
-			for _, l := range letters {
-				if !e.json {
-					e.sayf("%v %s failures=%d crashes=%d why=%q\n", l.Key, quoted(l.Value), l.Failures, l.Crashes, l.Why)
-					continue
-				}
-				v := itemJSON(l.Item)
-				v["failures"], v["crashes"], v["why"] = l.Failures, l.Crashes, l.Why
-				err = errors.Join(err, e.writeJSON(v))
-			}
-			return err
-		})
-	}
-}
-
-func requeueCommand(f *flag.FlagSet) func(context.Context, *env) error {
-	all := f.Bool("all", false, "all dead letters")
-	return func(ctx context.Context, e *env) error {
-		if *all == (len(e.args) > 0) {
-			return usagef("requeue needs the keys of dead letters, which kvq dead shows, or -all")
-		}
-		keys := make([]kvqueue.Key, len(e.args))
-		for i, text := range e.args {
-			var err error
-			if keys[i], err = kvqueue.ParseKey(text); err != nil {
-				return usagef("%v", err)
-			}
-		}
-		return e.with(ctx, func(q *kvqueue.Queue) error {
-			if *all {
-				n, err := requeueAll(ctx, q)
-				e.sayf("%d items are ready again\n", n)
-				return err
-			}
-			n, err := q.Requeue(ctx, keys...)
-			e.sayf("%d items are ready again\n", n)
-			if err == nil && n < len(keys) {
-				err = &statusError{fmt.Errorf("%d of the keys are not those of dead letters", len(keys)-n), 3}
-			}
-			return err
-		})
-	}
-}
-
-// requeueAll puts back what was dead when it came by: what dies again behind it stays dead.
-func requeueAll(ctx context.Context, q *kvqueue.Queue) (n int, err error) {
-	var behind kvqueue.Key
-	for {
-		letters, err := q.Dead(ctx, behind, 100)
-		if err != nil || len(letters) == 0 {
-			return n, err
-		}
-		keys := make([]kvqueue.Key, len(letters))
-		for i, l := range letters {
-			keys[i] = l.Key
-		}
-		behind = keys[len(keys)-1]
-		k, err := q.Requeue(ctx, keys...)
-		if n += k; err != nil {
-			return n, err
-		}
-	}
 }

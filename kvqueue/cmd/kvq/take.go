@@ -70,6 +70,8 @@ func (e *env) tell(r kvqueue.Report) {
 		e.notef("the store does not answer, nothing is claimed: %s", r.Why)
 	case kvqueue.StoreBack:
 		e.notef("the store answers again")
+	case kvqueue.Overdue:
+		e.notef("the run of %d items is stopped: %s", r.Items, r.Why)
 	case kvqueue.Overruled:
 		e.notef("%s; kvq configure changes that", r.Why)
 	case kvqueue.Reaped:

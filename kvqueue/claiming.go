@@ -94,7 +94,7 @@ func (q *Queue) payloads(ctx context.Context, of []ready) ([][]byte, error) {
 func (m *member) items(of []ready, values [][]byte, fence Rev) []Item {
 	items := make([]Item, len(of))
 	for i, r := range of {
-		items[i] = Item{Key: r.key, Value: values[i], Attempt: int(r.rec.attempts()) + 1, Fence: fence,
+		items[i] = Item{Key: r.key, Value: values[i], Group: unescape(r.rec.group), Attempt: int(r.rec.attempts()) + 1, Fence: fence,
 			claim: &claim{session: m.session, key: r.key, rec: r.rec, fence: fence, policy: m.q.Policy()}}
 	}
 	late := m.session.held.Add(int64(len(items))) < 0

@@ -18,7 +18,8 @@ type Position struct {
 
 // An appending is what one call of Enqueue adds in one transaction, or what one of Transact does.
 type appending struct {
-	tx       *Tx    // of Transact, which shares its transaction with nobody; nil: Enqueue
+	tx       *Tx    // of Transact, which shares its transaction with nobody; nil: Enqueue or Add
+	group    string // of its one item, as the keys have it; empty: none
 	producer uint64 // in the keys of what tx adds
 
 	items [][]byte
@@ -47,6 +48,11 @@ func (q *Queue) Enqueue(ctx context.Context, items ...[]byte) (pos Position, err
 	if err != nil {
 		return pos, err
 	}
+	return q.enqueue(ctx, parts)
+}
+
+// enqueue adds parts one after another.
+func (q *Queue) enqueue(ctx context.Context, parts []*appending) (pos Position, err error) {
 	if ctx.Err() != nil {
 		return pos, stop(ctx)
 	}
@@ -107,7 +113,7 @@ func (q *Queue) takeAppendings(requests []*request[*appending]) int {
 		if r.of.tx != nil {
 			return max(n, 1)
 		}
-		items, bytes = items+len(r.of.items), bytes+r.of.bytes
+		items, bytes = items+len(r.of.items)*record{group: r.of.group}.weight(), bytes+r.of.bytes
 		if n > 0 && (items > q.maxItems || bytes > q.maxItem) {
 			return n
 		}
@@ -173,13 +179,17 @@ func (l *session) append(ctx context.Context, batch []*request[*appending]) erro
 	if tx := batch[0].of.tx; tx != nil {
 		guards = tx.guards
 	}
+	ranges := append([]Range{{Begin: bell}}, guarded(guards)...)
+	if withGroups(batch) {
+		ranges = append(ranges, q.lay.version())
+	}
 	l.seq++
 	seq, unknown := l.seq, false
 	var full error // the store has refused it for good, or done it
 	pause := async.Jitter(0.5, async.Backoff(5*time.Millisecond, time.Second))
 	for try := 1; ; try++ {
 		q.enqueues.tries()
-		s, err := q.read(ctx, append([]Range{{Begin: bell}}, guarded(guards)...)...)
+		s, err := q.read(ctx, ranges...)
 		switch {
 		case err != nil && (!unknown || ctx.Err() != nil):
 			return unsure(unknown, err)
@@ -246,13 +256,13 @@ func (l *session) appendWrites(ctx context.Context, s *snapshot, turn Rev, batch
 		return t, t.add(ctx, one.tx, one.producer)
 	}
 	t.guards = append(t.guards, q.lay.floorAtMost(s.now()))
+	if withGroups(batch) {
+		t.raise(q.lay, s.of[1])
+	}
 	for _, r := range batch {
 		for _, item := range r.of.items {
-			k := newKey(s.now(), q.producer, n)
+			t.added(q.lay, newKey(s.now(), q.producer, n), item, r.of.group)
 			n++
-			t.writes = append(t.writes,
-				Write{Key: q.lay.data(k), Value: item},
-				Write{Key: q.lay.ready(k), Value: record{size: uint64(len(item))}.encode()})
 		}
 	}
 	return t, nil

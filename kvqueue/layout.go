@@ -58,6 +58,7 @@ func random() uint64 {
 //	l/<session>        the owner, while the session lives; leased
 //	s/<session>        the owner, until its items were given back
 //	n/<session>        the producer's last transaction, and a bell for those who wait; leased
+//	g, m               of groups: see groups.go
 //	h                  the head: no ready item has a smaller hint, or ever will
 //	p                  the policy, if one was chosen
 //	v                  the version of the layout; none: 1
@@ -134,6 +135,12 @@ func (l layout) knows(key []byte) bool {
 	case "l", "s", "r":
 		_, is := l.sessionIn(kind, key)
 		return is
+	case "g":
+		_, _, _, is := l.groupIn(key)
+		return is
+	case "m":
+		_, is := l.markedIn(key)
+		return ok && is
 	case "n":
 		_, is := l.sessionIn(kind, key[:min(len(l.all(kind))+16, len(key))])
 		return is && (len(rest) == 16 || rest[16:] == "b") || rest == "c"
@@ -170,6 +177,7 @@ type record struct {
 	failures uint64 // runs that ended with an error
 	crashes  uint64 // runs whose process went away
 	size     uint64 // of the payload, in bytes
+	group    string // as the keys have it; empty: none. It stands in the key of a ready item, and behind the record of any other
 }
 
 func (r record) attempts() uint64 { return r.failures + r.crashes }

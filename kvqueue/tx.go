@@ -22,6 +22,7 @@ type Tx struct {
 type addition struct {
 	to    *Queue
 	items [][]byte
+	group string // as the keys have it; empty: none
 }
 
 // Put writes a key of the caller's own. Keys with the prefix of the queues are refused.
@@ -54,7 +55,7 @@ func (t *Tx) Enqueue(to *Queue, items ...[]byte) {
 	case to.kv != t.q.kv:
 		t.fail(invalid("Tx.Enqueue", "%q is in another store, and no transaction spans two", to.name))
 	default:
-		a := addition{to, make([][]byte, len(items))}
+		a := addition{to: to, items: make([][]byte, len(items))}
 		for i, item := range items {
 			a.items[i] = bytes.Clone(item)
 		}
@@ -107,6 +108,9 @@ func (t *Tx) fits(guards, writes int) error {
 			to[a.to], guards, writes = true, guards+1, writes+1
 		}
 		writes += 2 * len(a.items)
+		if a.group != "" { // its marker, and the version of the layout
+			guards, writes = guards+1, writes+2
+		}
 		for _, item := range a.items {
 			size += len(item) + 2*len(a.to.lay.root) + 64
 		}
@@ -127,9 +131,12 @@ func (t *transaction) add(ctx context.Context, tx *Tx, producer uint64) error {
 	var n uint32
 	rung := map[*Queue]bool{}
 	for _, a := range tx.adds {
-		s, err := a.to.read(ctx)
+		s, err := a.to.read(ctx, a.to.lay.version())
 		if err != nil {
 			return err
+		}
+		if a.group != "" {
+			t.raise(a.to.lay, s.of[0])
 		}
 		if !rung[a.to] {
 			rung[a.to] = true
@@ -137,10 +144,8 @@ func (t *transaction) add(ctx context.Context, tx *Tx, producer uint64) error {
 			t.writes = append(t.writes, Write{Key: append(a.to.lay.all("n"), 'c')})
 		}
 		for _, item := range a.items {
-			k := newKey(s.now(), producer, n)
+			t.added(a.to.lay, newKey(s.now(), producer, n), item, a.group)
 			n++
-			t.writes = append(t.writes, Write{Key: a.to.lay.data(k), Value: item},
-				Write{Key: a.to.lay.ready(k), Value: record{size: uint64(len(item))}.encode()})
 		}
 	}
 	return nil

@@ -50,7 +50,7 @@ func (m *member) follow(ctx context.Context) error {
 // watch takes in changes until the watch ends, and returns why.
 func (m *member) watch(ctx context.Context, rev Rev, claims []byte) error {
 	lay := m.q.lay
-	for e, err := range m.q.kv.Watch(ctx, rev, lay.all("n"), lay.all("r"), lay.all("l"), lay.all("s"), lay.policy(), claims) {
+	for e, err := range m.q.kv.Watch(ctx, rev, lay.all("n"), lay.all("m"), lay.all("r"), lay.all("l"), lay.all("s"), lay.policy(), claims) {
 		if err != nil {
 			return ignoreCompacted(err)
 		}
@@ -94,6 +94,10 @@ func (m *member) see(ctx context.Context, e Event) {
 	switch {
 	case bytes.HasPrefix(e.Key, lay.all("n")):
 		m.wake()
+	case bytes.HasPrefix(e.Key, lay.all("m")):
+		if !e.Deleted { // a claim of the group has ended, or an item was added
+			m.wake()
+		}
 	case bytes.HasPrefix(e.Key, lay.all("r")):
 		m.seePlaces(e)
 	case bytes.HasPrefix(e.Key, lay.all("w")):
@@ -175,8 +179,8 @@ func (l layout) claimOf(p Pair, ended bool) (id int64, r ready, err error) {
 	if !ended {
 		var more []byte
 		r.rec, more, err = decodeRecord(p.Value)
-		n, _ := binary.Uvarint(more)
-		r.together = max(int(n), 1)
+		n, size := binary.Uvarint(more)
+		r.together, r.rec.group = max(int(n), 1), string(more[max(size, 0):])
 	}
 	return id, r, err
 }

@@ -1,0 +1,208 @@
+package kvqueue
+
+import (
+	"context"
+	"sync"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// This file is how claims find the groups that are not held, and how these take turns.
+
+// turns say whose turn it is. A handle gives no group a second item while another waits that is not held, and of items with a group
+// and without it takes as many, as long as there are both.
+type turns struct {
+	mu      sync.Mutex
+	behind  string // the last group from which an item was claimed: the next is behind it, in the order of the keys
+	grouped bool   // items of groups are first
+	tidying bool   // markers are being deleted
+}
+
+// next returns behind which group to look first, and whether items of groups are first.
+func (t *turns) next() (behind string, grouped bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.behind, t.grouped
+}
+
+// taken notes which items were claimed.
+func (t *turns) taken(items map[int64][]ready) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	last, lastGroup := -1, -1
+	for _, of := range items {
+		for _, r := range of {
+			if r.turn > last {
+				last, t.grouped = r.turn, r.rec.group == ""
+			}
+			if r.rec.group != "" && r.turn > lastGroup {
+				lastGroup, t.behind = r.turn, r.rec.group
+			}
+		}
+	}
+}
+
+// inTurns returns the first ready items without a group and those of groups in turns, most at the most.
+func inTurns(without, heads []ready, grouped bool, most int) (all []ready) {
+	for len(all) < most && len(without)+len(heads) > 0 {
+		from := &without
+		if len(without) == 0 || grouped && len(heads) > 0 {
+			from = &heads
+		}
+		r := (*from)[0]
+		r.turn, *from = len(all), (*from)[1:]
+		all, grouped = append(all, r), !grouped
+	}
+	return all
+}
+
+// markers are those of the next groups behind one: not many more than are to be claimed.
+func (l layout) markers(behind string, most int) Range {
+	return Range{Begin: append(l.marker(behind), 0), End: after(l.all("m")), Limit: min(max(2*most, 8), 32), KeysOnly: true}
+}
+
+// firstOf is what is to be read of a group: whether it is held, or else its first item.
+func (l layout) firstOf(group string) Range {
+	return Range{Begin: l.held(group), End: after(l.held(group)), Limit: 1}
+}
+
+// A round is a look at the groups that have markers: at each of them once.
+type round struct {
+	q     *Queue
+	heads []ready  // the first items of the groups that are not held
+	empty []string // groups that have no items
+	held  []string
+}
+
+// headsOf looks for the first items of groups that are not held, and returns as many as are wanted if there are so many.
+// marked are the next markers behind a group.
+func (q *Queue) headsOf(ctx context.Context, most int, marked Result, behind string) ([]ready, error) {
+	r, last, wrapped := round{q: q}, behind, behind == ""
+	for {
+		if err := r.add(ctx, marked); err != nil {
+			return nil, err
+		}
+		switch {
+		case len(r.heads) >= most || wrapped && !marked.More:
+			r.tidy()
+			return r.heads, nil
+		case marked.More:
+			last = string(marked.Pairs[len(marked.Pairs)-1].Key[len(q.lay.all("m")):])
+		default:
+			wrapped, last = true, ""
+		}
+		next := q.lay.markers(last, most)
+		if wrapped && behind != "" {
+			next.End = append(q.lay.marker(behind), 0)
+		}
+		results, _, err := q.kv.Read(ctx, next)
+		if err != nil {
+			return nil, err
+		}
+		marked = results[0]
+	}
+}
+
+// add looks at the groups of some markers.
+func (r *round) add(ctx context.Context, marked Result) error {
+	var groups []string
+	var ranges []Range
+	for _, p := range marked.Pairs {
+		if group, ok := r.q.lay.markedIn(p.Key); ok { // else Audit names it
+			groups, ranges = append(groups, group), append(ranges, r.q.lay.firstOf(group))
+		}
+	}
+	if len(groups) == 0 {
+		return nil
+	}
+	results, _, err := r.q.kv.Read(ctx, ranges...)
+	if err != nil {
+		return err
+	}
+	for i, group := range groups {
+		head, there := r.q.lay.headIn(results[i])
+		switch {
+		case there:
+			r.heads = append(r.heads, head)
+		case len(results[i].Pairs) == 0:
+			r.empty = append(r.empty, group)
+		default:
+			r.held = append(r.held, group)
+		}
+	}
+	return nil
+}
+
+// headIn returns the first item of a group, by what was read of it; false if it is held, or empty.
+func (l layout) headIn(of Result) (head ready, ok bool) {
+	if len(of.Pairs) == 0 {
+		return head, false
+	}
+	p := of.Pairs[0]
+	group, k, item, ok := l.groupIn(p.Key)
+	rec, _, err := decodeRecord(p.Value)
+	if !ok || !item || err != nil {
+		return head, false
+	}
+	rec.group = group
+	return ready{key: k, rev: p.Rev, rec: rec}, true
+}
+
+// manyHeld is how many groups that are held may keep their markers. An enqueue puts one without having looked.
+const manyHeld = 32
+
+// tidy deletes the markers of groups that are empty, and those of groups that are held, if there are many: the end of the
+// claim puts them again. Nobody waits for it.
+func (r *round) tidy() {
+	t := transaction{q: r.q}
+	delete := func(groups []string, guard func(group string) Guard) {
+		for _, group := range groups[:min(len(groups), r.q.maxItems-len(t.writes))] {
+			t.guards = append(t.guards, guard(group))
+			t.writes = append(t.writes, Write{Key: r.q.lay.marker(group), Delete: true})
+		}
+	}
+	delete(r.empty, func(group string) Guard {
+		span := r.q.lay.firstOf(group)
+		return Guard{Key: span.Begin, End: span.End, Is: Absent}
+	})
+	if len(r.held) > manyHeld {
+		delete(r.held, func(group string) Guard { return Guard{Key: r.q.lay.held(group), Is: Present} })
+	}
+	if turns := &r.q.turns; len(t.writes) > 0 && turns.tidies(true) {
+		if r.q.group.Go(func(ctx context.Context) error {
+			defer turns.tidies(false)
+			_, _ = r.q.kv.Commit(ctx, t.guards, t.writes)
+			return nil
+		}, async.Name("kvqueue: delete markers of "+r.q.name)) != nil {
+			turns.tidies(false)
+		}
+	}
+}
+
+// tidies notes that markers are being deleted, or are not any more, and reports whether that was not known.
+func (t *turns) tidies(now bool) (news bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	news, t.tidying = t.tidying != now, now
+	return news
+}
+
+// headsAgain is what is to be read of the groups of items that were looked at, and headsIn returns what their first items
+// are now.
+func (l layout) headsAgain(of []ready) (ranges []Range) {
+	for _, r := range of {
+		if r.rec.group != "" {
+			ranges = append(ranges, l.firstOf(r.rec.group))
+		}
+	}
+	return ranges
+}
+
+func (l layout) headsIn(results []Result) (heads []ready) {
+	for _, of := range results {
+		if head, there := l.headIn(of); there {
+			heads = append(heads, head)
+		}
+	}
+	return heads
+}

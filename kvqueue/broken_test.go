@@ -47,7 +47,7 @@ func TestABrokenQueueIsNotLinearizable(t *testing.T) {
 						before.Produce(t.Context(), fmt.Sprint("before.", i))
 					}
 					require.NoError(t, before.Close(t.Context()))
-					record(t, h, kv, seed, 1, nil)
+					record(t, h, kv, seed, 1, 0, nil)
 				})
 				if name == nothing && seed < 5 {
 					h.Check(t)

@@ -14,13 +14,14 @@ const mostLines = 63
 
 func putCommand(f *flag.FlagSet) func(context.Context, *env) error {
 	whole := f.Bool("whole", false, "all of stdin is one item")
+	group := f.String("group", "", "the items are of this `group`: one of it is taken at a time, in order")
 	quiet := f.Bool("quiet", false, "do not say what was added")
 	return func(ctx context.Context, e *env) error {
 		if *whole && len(e.args) > 0 {
 			return usagef("-whole is for stdin: leave the arguments out")
 		}
 		return e.with(ctx, func(q *kvqueue.Queue) error {
-			p := &putter{env: e, q: q}
+			p := &putter{env: e, q: q, group: *group}
 			err := p.put(ctx, *whole)
 			switch {
 			case *quiet || p.added == 0:
@@ -38,6 +39,7 @@ func putCommand(f *flag.FlagSet) func(context.Context, *env) error {
 type putter struct {
 	*env
 	q           *kvqueue.Queue
+	group       string // of all items; empty: none
 	added       int
 	first, last kvqueue.Key
 }
@@ -61,14 +63,33 @@ func (p *putter) put(ctx context.Context, whole bool) error {
 }
 
 func (p *putter) add(ctx context.Context, items [][]byte) error {
+	if p.group != "" {
+		return p.addToGroup(ctx, items)
+	}
 	pos, err := p.q.Enqueue(ctx, items...)
+	p.count(pos)
+	return err
+}
+
+// addToGroup adds one item after another.
+func (p *putter) addToGroup(ctx context.Context, items [][]byte) error {
+	for _, item := range items {
+		key, err := p.q.Add(ctx, item, kvqueue.Group(p.group))
+		if err != nil {
+			return err
+		}
+		p.count(kvqueue.Position{First: key, Last: key, Items: 1})
+	}
+	return nil
+}
+
+func (p *putter) count(pos kvqueue.Position) {
 	if pos.Items > 0 {
 		if p.added == 0 {
 			p.first = pos.First
 		}
 		p.added, p.last = p.added+pos.Items, pos.Last
 	}
-	return err
 }
 
 // lines adds the lines of stdin: those that are there, at once. A signal ends it, though

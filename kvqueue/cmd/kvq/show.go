@@ -34,7 +34,18 @@ func itemJSON(i kvqueue.Item) map[string]any {
 	} else {
 		v["base64"] = i.Value
 	}
+	if i.Group != "" {
+		v["group"] = i.Group
+	}
 	return v
+}
+
+// ofGroup says of which group an item is, if it is of one.
+func ofGroup(i kvqueue.Item) string {
+	if i.Group == "" {
+		return ""
+	}
+	return fmt.Sprintf(" group=%q", i.Group)
 }
 
 func peekCommand(f *flag.FlagSet) func(context.Context, *env) error {
@@ -53,9 +64,9 @@ func peekCommand(f *flag.FlagSet) func(context.Context, *env) error {
 				case e.json:
 					err = e.writeJSON(itemJSON(i))
 				case i.Attempt > 0:
-					e.sayf("%v %s (%d tries)\n", i.Key, quoted(i.Value), i.Attempt)
+					e.sayf("%v %s (%d tries)%s\n", i.Key, quoted(i.Value), i.Attempt, ofGroup(i))
 				default:
-					e.sayf("%v %s\n", i.Key, quoted(i.Value))
+					e.sayf("%v %s%s\n", i.Key, quoted(i.Value), ofGroup(i))
 				}
 			}
 			return err
@@ -99,6 +110,10 @@ func (e *env) showAudit(a kvqueue.Audit) error {
 	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(name string, n any, what string) { _, _ = fmt.Fprintf(w, "%s\t%v\t  %s\n", name, n, what) }
 	row("ready", a.Ready, "")
+	if a.Groups > 0 {
+		row("grouped", a.Grouped, "of the ready ones are of a group")
+		row("groups", a.Groups, "have items that are ready or claimed")
+	}
 	row("claimed", a.Claimed, "")
 	row("dead", a.Dead, "")
 	row("bytes", a.Bytes, "of their values")
@@ -137,7 +152,7 @@ func deadCommand(f *flag.FlagSet) func(context.Context, *env) error {
 			letters, err := q.Dead(ctx, behind, *n)
 			for _, l := range letters {
 				if !e.json {
-					e.sayf("%v %s failures=%d crashes=%d why=%q\n", l.Key, quoted(l.Value), l.Failures, l.Crashes, l.Why)
+					e.sayf("%v %s failures=%d crashes=%d why=%q%s\n", l.Key, quoted(l.Value), l.Failures, l.Crashes, l.Why, ofGroup(l.Item))
 					continue
 				}
 				v := itemJSON(l.Item)

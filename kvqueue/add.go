@@ -15,8 +15,8 @@ type addOption func(*added)
 
 func (o addOption) applyAdd(a *added) { o(a) }
 
-// readAdded returns what options say.
-func readAdded(options []AddOption) (a added, err error) {
+// readAdded returns what options say of an item of q.
+func (q *Queue) readAdded(options []AddOption) (a added, err error) {
 	for _, o := range options {
 		if o == nil {
 			return a, invalid("option", "it is nil: leave it out")
@@ -24,6 +24,9 @@ func readAdded(options []AddOption) (a added, err error) {
 		if o.applyAdd(&a); a.err != nil {
 			return a, a.err
 		}
+	}
+	if a.group != "" && (q.maxItems < 2 || q.limits.Bytes < leastForGroups) {
+		return a, invalid("Group", "the transactions of this store are too small for it: %+v", q.limits)
 	}
 	return a, nil
 }
@@ -36,7 +39,7 @@ func readAdded(options []AddOption) (a added, err error) {
 // Calls of Add and Enqueue share transactions. Add blocks as Enqueue does, and its errors are those of
 // Enqueue: one that matches [ErrUnknown] says that the item was added, or not.
 func (q *Queue) Add(ctx context.Context, item []byte, options ...AddOption) (Key, error) {
-	a, err := readAdded(options)
+	a, err := q.readAdded(options)
 	if err != nil {
 		return Key{}, err
 	}
@@ -51,15 +54,15 @@ func (q *Queue) Add(ctx context.Context, item []byte, options ...AddOption) (Key
 
 // Add adds one item at the end of a queue in the same store, as [Queue.Add] does.
 func (t *Tx) Add(to *Queue, item []byte, options ...AddOption) {
-	a, err := readAdded(options)
-	if err != nil {
-		t.fail(err)
+	before := len(t.adds)
+	if t.Enqueue(to, item); len(t.adds) == before { // it was refused
 		return
 	}
-	before := len(t.adds)
-	if t.Enqueue(to, item); len(t.adds) > before {
-		t.adds[before].group = a.group
+	a, err := to.readAdded(options)
+	if err != nil {
+		t.fail(err)
 	}
+	t.adds[before].group = a.group
 }
 
 // added adds an item to the queue of a layout.

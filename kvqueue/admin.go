@@ -121,10 +121,10 @@ func (q *Queue) span(ctx context.Context, kind string, begin, last uint64, keysO
 
 // A Length says how many items a queue has.
 type Length struct {
-	Ready   int `json:"ready"`   // that nobody has claimed
-	Grouped int `json:"grouped"` // of these: that are of a group
+	Ready   int `json:"ready"` // that nobody has claimed
 	Claimed int `json:"claimed"`
 	Dead    int `json:"dead"`
+	Grouped int `json:"grouped"` // of the ready ones: that are of a [Group]
 }
 
 // Len counts the items of the queue: it reads every key of them, some at a time, so what

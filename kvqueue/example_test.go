@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -206,7 +207,7 @@ func ExampleQueue_Len() {
 		fmt.Printf("%+v %v\n", n, err)
 		return nil
 	})
-	// Output: {Ready:2 Claimed:1 Dead:0} <nil>
+	// Output: {Ready:2 Claimed:1 Dead:0 Grouped:0} <nil>
 }
 
 func ExampleQueue_Stats() {
@@ -286,7 +287,7 @@ func ExamplePrefix() {
 	ctx, q, done := filled([]kvqueue.Option{kvqueue.Prefix("staging")}, "a")
 	defer done()
 	fmt.Println(q.Len(ctx))
-	// Output: {1 0 0} <nil>
+	// Output: {1 0 0 0} <nil>
 }
 
 func ExampleTTL() {
@@ -302,7 +303,7 @@ func ExampleMaxAttempts() {
 		_ = q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return errors.New("it fails") })
 	}
 	fmt.Println(q.Len(ctx))
-	// Output: {0 0 1} <nil>
+	// Output: {0 0 1 0} <nil>
 }
 
 func ExampleMaxCrashes() {
@@ -347,4 +348,54 @@ func ExampleCompactedElsewhere() {
 	defer done()
 	_ = q.Do(ctx, 1, show)
 	// Output: a, attempt 1
+}
+
+func ExampleQueue_Add() {
+	ctx, q, done := filled(nil)
+	defer done()
+	key, err := q.Add(ctx, []byte("order 1"))
+	if err != nil {
+		panic(err)
+	}
+	items, _ := q.Peek(ctx, 1)
+	fmt.Printf("%s %v\n", items[0].Value, items[0].Key == key)
+	// Output:
+	// order 1 true
+}
+
+func ExampleGroup() {
+	ctx, q, done := filled(nil)
+	defer done()
+	for _, item := range []string{"ann: open", "ann: pay", "bob: open"} {
+		name, _, _ := strings.Cut(item, ":")
+		if _, err := q.Add(ctx, []byte(item), kvqueue.Group(name)); err != nil {
+			panic(err)
+		}
+	}
+	_ = q.Do(ctx, 10, func(ctx context.Context, items []kvqueue.Item) error {
+		fmt.Println("at once:")
+		_ = show(ctx, items)
+		fmt.Println("then:")
+		return nil
+	})
+	_ = q.Do(ctx, 10, show)
+	// Output:
+	// at once:
+	// ann: open, attempt 1
+	// bob: open, attempt 1
+	// then:
+	// ann: pay, attempt 1
+}
+
+func ExampleTx_Add() {
+	ctx, q, done := filled(nil)
+	defer done()
+	_ = q.Transact(ctx, func(tx *kvqueue.Tx) {
+		tx.Put([]byte("customer/ann"), []byte("has ordered"))
+		tx.Add(q, []byte("order 1"), kvqueue.Group("ann"))
+	})
+	items, _ := q.Peek(ctx, 1)
+	fmt.Printf("%s of %s\n", items[0].Value, items[0].Group)
+	// Output:
+	// order 1 of ann
 }

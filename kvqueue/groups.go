@@ -24,6 +24,10 @@ import (
 // mostGroup is how many bytes the key of a group has at most.
 const mostGroup = 128
 
+// leastForGroups is how many bytes a transaction of a store holds at least whose queues may have groups: those of the keys of
+// all items that it claims, if all are as long as may be.
+const leastForGroups = 256 << 10
+
 // Group says that an item is of a group: the items of one group are claimed one after another, in order,
 // each after the one before it was settled. Groups run beside each other, and beside items of no group.
 //

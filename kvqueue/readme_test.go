@@ -48,6 +48,11 @@ func onward(ctx context.Context, in, out *kvqueue.Queue) error {
 	})
 }
 
+func pay(ctx context.Context, q *kvqueue.Queue, payment []byte) error {
+	_, err := q.Add(ctx, payment, kvqueue.Group("customer-17"))
+	return err
+}
+
 func shared() (*sqlitekv.Store, error) {
 	kv, err := sqlitekv.Open("orders.db")
 	return kv, err
@@ -101,6 +106,7 @@ func TestTheReadmesExamplesDoWhatTheySay(t *testing.T) {
 	assert.ElementsMatch(t, []string{"order 1", "order 2"}, []string{<-shipped, <-shipped})
 
 	in, out := open(t, kv, "in"), open(t, kv, "out")
+	require.NoError(t, pay(t.Context(), open(t, kv, "payments"), []byte("payment 1")))
 	pos, err := in.Enqueue(t.Context(), []byte("order 3"))
 	require.NoError(t, err)
 	require.NoError(t, onward(t.Context(), in, out))

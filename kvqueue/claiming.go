@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 )
 
 // This file hands over what was claimed for this session, by itself or by another: all items of a
@@ -27,6 +28,9 @@ func (m *member) handOver(ctx context.Context) (done bool, err error) {
 		items = append(items, m.items(claims, values, rev)...)
 	}
 	if len(items) > 0 {
+		if items[0].Group != "" { // what is first of groups stays that until its turn, though others assign
+			m.since = time.Time{}
+		}
 		served, left := m.q.hand(items)
 		m.gathering.came = served
 		m.q.giveBack(left) // nobody wants it any more

@@ -85,7 +85,7 @@ func (q *Queue) front(ctx context.Context, most int, more ...Range) (*look, erro
 		}
 		q.raiseFloor(s, first)
 		if len(marked.Pairs) > 0 || behind != "" {
-			heads, err := q.headsOf(ctx, most, marked, behind)
+			heads, err := q.headsOf(ctx, min(most, q.maxItems/2), marked, behind)
 			if err != nil {
 				return nil, err
 			}

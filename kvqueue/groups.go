@@ -15,11 +15,14 @@ import (
 //	m/<group>        the marker: the group may have ready items
 //
 // A claim takes the first item of a group. It demands that nothing is in the range from g/<group>/ to before the item: neither
-// a smaller item nor a claim that is out. It puts g/<group>/, and deletes the marker. Whatever ends the claim deletes g/<group>/
-// and puts the marker. So two things hold after each transaction:
+// a smaller item nor a claim that is out. It puts g/<group>/, and whatever ends the claim deletes that. So two things hold after
+// each transaction:
 //
 //   - g/<group>/ is there if, and only if, one item of the group is claimed, and then no other is.
-//   - A group with ready items is held, or has its marker: an enqueue puts that without having looked at anything.
+//   - A group with ready items has its marker: whoever puts an item puts that, too, without having looked at anything. It is
+//     deleted when there is none.
+//
+// An acknowledgement only deletes, so that a full store does it.
 
 // mostGroup is how many bytes the key of a group has at most.
 const mostGroup = 128
@@ -99,14 +102,12 @@ func (t *transaction) hold(k Key, group string) {
 	lay := t.q.lay
 	t.guards = append(t.guards, Guard{Key: lay.held(group), End: lay.grouped(group, k), Is: Absent})
 	t.once(Write{Key: lay.held(group)})
-	t.once(Write{Key: lay.marker(group), Delete: true})
 }
 
 // free ends the claim of an item of a group, if it is of one.
 func (t *transaction) free(group string) {
 	if group != "" {
 		t.once(Write{Key: t.q.lay.held(group), Delete: true})
-		t.mark(t.q.lay, group)
 	}
 }
 

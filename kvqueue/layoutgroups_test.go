@@ -105,7 +105,7 @@ func TestAGroupThatMakesNoSenseIsRefused(t *testing.T) {
 // Audit names what is wrong with a group; what nobody understands stops nothing.
 func TestAnAuditNamesWhatIsWrongWithAGroup(t *testing.T) {
 	for says, wrong := range map[string]func(claim kvqueue.Pair) []kvqueue.Write{
-		"has no marker: nobody finds them":  func(kvqueue.Pair) []kvqueue.Write { return []kvqueue.Write{{Key: []byte("kvq/q/m/b"), Delete: true}} },
+		"and no marker: nobody finds them":  func(kvqueue.Pair) []kvqueue.Write { return []kvqueue.Write{{Key: []byte("kvq/q/m/b"), Delete: true}} },
 		"the group is not held":             func(kvqueue.Pair) []kvqueue.Write { return []kvqueue.Write{{Key: []byte("kvq/q/g/a/"), Delete: true}} },
 		"nobody lets it go on":              func(kvqueue.Pair) []kvqueue.Write { return []kvqueue.Write{{Key: []byte("kvq/q/g/c/")}} },
 		"several items are claimed at once": func(claim kvqueue.Pair) []kvqueue.Write { return []kvqueue.Write{beside(claim)} },
@@ -137,9 +137,10 @@ func TestAnAuditNamesWhatIsWrongWithAGroup(t *testing.T) {
 	}
 }
 
-// beside is a claim beside another.
+// beside is a claim beside another, of a session that there is not.
 func beside(claim kvqueue.Pair) kvqueue.Write {
 	key := []byte(string(claim.Key))
+	copy(key[len("kvq/q/w/"):], "00000000000000aa")
 	key[len(key)-1]++
 	return kvqueue.Write{Key: key, Value: claim.Value}
 }

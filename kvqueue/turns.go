@@ -25,6 +25,13 @@ func (t *turns) next() (behind string, grouped bool) {
 	return t.behind, t.grouped
 }
 
+// begin notes that there are no groups: the next look begins with the first.
+func (t *turns) begin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.behind = ""
+}
+
 // taken notes which items were claimed.
 func (t *turns) taken(items map[int64][]ready) {
 	t.mu.Lock()
@@ -61,17 +68,17 @@ func (l layout) markers(behind string, most int) Range {
 	return Range{Begin: append(l.marker(behind), 0), End: after(l.all("m")), Limit: min(max(2*most, 8), 32), KeysOnly: true}
 }
 
-// firstOf is what is to be read of a group: whether it is held, or else its first item.
-func (l layout) firstOf(group string) Range {
-	return Range{Begin: l.held(group), End: after(l.held(group)), Limit: 1}
+// headOf is what is to be read of a group: whether it is held, and its first item.
+func (l layout) headOf(group string) Range {
+	return Range{Begin: l.held(group), End: after(l.held(group)), Limit: 2}
 }
 
 // A round is a look at the groups that have markers: at each of them once.
 type round struct {
 	q     *Queue
 	heads []ready  // the first items of the groups that are not held
-	empty []string // groups that have no items
-	held  []string
+	empty []string // groups that have no ready items
+	seen  int      // markers
 }
 
 // headsOf looks for the first items of groups that are not held, and returns as many as are wanted if there are so many.
@@ -84,7 +91,9 @@ func (q *Queue) headsOf(ctx context.Context, most int, marked Result, behind str
 		}
 		switch {
 		case len(r.heads) >= most || wrapped && !marked.More:
-			r.tidy()
+			if r.tidy(); r.seen == 0 {
+				q.turns.begin()
+			}
 			return r.heads, nil
 		case marked.More:
 			last = string(marked.Pairs[len(marked.Pairs)-1].Key[len(q.lay.all("m")):])
@@ -105,11 +114,12 @@ func (q *Queue) headsOf(ctx context.Context, most int, marked Result, behind str
 
 // add looks at the groups of some markers.
 func (r *round) add(ctx context.Context, marked Result) error {
+	r.seen += len(marked.Pairs)
 	var groups []string
 	var ranges []Range
 	for _, p := range marked.Pairs {
 		if group, ok := r.q.lay.markedIn(p.Key); ok { // else Audit names it
-			groups, ranges = append(groups, group), append(ranges, r.q.lay.firstOf(group))
+			groups, ranges = append(groups, group), append(ranges, r.q.lay.headOf(group))
 		}
 	}
 	if len(groups) == 0 {
@@ -120,58 +130,45 @@ func (r *round) add(ctx context.Context, marked Result) error {
 		return err
 	}
 	for i, group := range groups {
-		head, there := r.q.lay.headIn(results[i])
-		switch {
-		case there:
+		head, ok, empty := r.q.lay.headIn(results[i])
+		if ok {
 			r.heads = append(r.heads, head)
-		case len(results[i].Pairs) == 0:
+		}
+		if empty {
 			r.empty = append(r.empty, group)
-		default:
-			r.held = append(r.held, group)
 		}
 	}
 	return nil
 }
 
-// headIn returns the first item of a group, by what was read of it; false if it is held, or empty.
-func (l layout) headIn(of Result) (head ready, ok bool) {
+// headIn returns the first item of a group, by what was read of it, if the group is not held; and whether it has no ready item.
+func (l layout) headIn(of Result) (head ready, ok, empty bool) {
 	if len(of.Pairs) == 0 {
-		return head, false
+		return head, false, true
 	}
 	p := of.Pairs[0]
 	group, k, item, ok := l.groupIn(p.Key)
 	rec, _, err := decodeRecord(p.Value)
-	if !ok || !item || err != nil {
-		return head, false
+	if !ok || !item || err != nil { // a key that this package did not write stops its group; Audit names it
+		return head, false, ok && !item && len(of.Pairs) == 1
 	}
 	rec.group = group
-	return ready{key: k, rev: p.Rev, rec: rec}, true
+	return ready{key: k, rev: p.Rev, rec: rec}, true, false
 }
 
-// manyHeld is how many groups that are held may keep their markers. An enqueue puts one without having looked.
-const manyHeld = 32
-
-// tidy deletes the markers of groups that are empty, and those of groups that are held, if there are many: the end of the
-// claim puts them again. Nobody waits for it.
+// tidy deletes the markers of groups that have no ready items. Nobody waits for it.
 func (r *round) tidy() {
-	t := transaction{q: r.q}
-	delete := func(groups []string, guard func(group string) Guard) {
-		for _, group := range groups[:min(len(groups), r.q.maxItems-len(t.writes))] {
-			t.guards = append(t.guards, guard(group))
-			t.writes = append(t.writes, Write{Key: r.q.lay.marker(group), Delete: true})
-		}
+	var guards []Guard
+	var writes []Write
+	for _, group := range r.empty[:min(len(r.empty), r.q.maxItems)] {
+		span := r.q.lay.headOf(group)
+		guards = append(guards, Guard{Key: append(span.Begin, 0), End: span.End, Is: Absent})
+		writes = append(writes, Write{Key: r.q.lay.marker(group), Delete: true})
 	}
-	delete(r.empty, func(group string) Guard {
-		span := r.q.lay.firstOf(group)
-		return Guard{Key: span.Begin, End: span.End, Is: Absent}
-	})
-	if len(r.held) > manyHeld {
-		delete(r.held, func(group string) Guard { return Guard{Key: r.q.lay.held(group), Is: Present} })
-	}
-	if turns := &r.q.turns; len(t.writes) > 0 && turns.tidies(true) {
+	if turns := &r.q.turns; len(writes) > 0 && turns.tidies(true) {
 		if r.q.group.Go(func(ctx context.Context) error {
 			defer turns.tidies(false)
-			_, _ = r.q.kv.Commit(ctx, t.guards, t.writes)
+			_, _ = r.q.kv.Commit(ctx, guards, writes)
 			return nil
 		}, async.Name("kvqueue: delete markers of "+r.q.name)) != nil {
 			turns.tidies(false)
@@ -192,7 +189,7 @@ func (t *turns) tidies(now bool) (news bool) {
 func (l layout) headsAgain(of []ready) (ranges []Range) {
 	for _, r := range of {
 		if r.rec.group != "" {
-			ranges = append(ranges, l.firstOf(r.rec.group))
+			ranges = append(ranges, l.headOf(r.rec.group))
 		}
 	}
 	return ranges
@@ -200,7 +197,7 @@ func (l layout) headsAgain(of []ready) (ranges []Range) {
 
 func (l layout) headsIn(results []Result) (heads []ready) {
 	for _, of := range results {
-		if head, there := l.headIn(of); there {
+		if head, ok, _ := l.headIn(of); ok {
 			heads = append(heads, head)
 		}
 	}

@@ -93,8 +93,8 @@ func (g *groups) look(rev kvqueue.Rev, fault func(format string, args ...any)) {
 			fault("G1: at %d several items of the group %s are claimed: %x", rev, name, of.claims)
 		case of.held != (len(of.claims) == 1):
 			fault("G1: at %d the group %s is held: %v, with %d claims", rev, name, of.held, len(of.claims))
-		case len(of.ready) > 0 && !of.held && !of.marked:
-			fault("G3: at %d the group %s has items, is not held, and has no marker: nobody finds them", rev, name)
+		case len(of.ready) > 0 && !of.marked:
+			fault("G3: at %d the group %s has ready items, and no marker: nobody finds them", rev, name)
 		}
 	}
 	clear(g.touched)

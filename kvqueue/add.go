@@ -68,6 +68,8 @@ func (t *Tx) Add(to *Queue, item []byte, options ...AddOption) {
 // added adds an item to the queue of a layout.
 func (t *transaction) added(lay layout, k Key, item []byte, group string) {
 	rec := record{size: uint64(len(item)), group: group}
-	t.writes = append(t.writes, Write{Key: lay.data(k), Value: item}, Write{Key: lay.place(k, group), Value: rec.encode()})
+	t.writes = append(t.writes,
+		Write{Key: lay.data(k), Value: item},
+		Write{Key: lay.place(k, group), Value: rec.encode()})
 	t.mark(lay, group)
 }

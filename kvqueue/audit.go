@@ -70,8 +70,8 @@ type auditor struct {
 }
 
 func (q *Queue) audit(ctx context.Context) (Audit, error) {
-	a := &auditor{Queue: q, places: map[Key]string{}, payloads: map[Key]bool{}, sessions: map[int64]*SessionAudit{}, groups: map[string]*groupAudit{},
-		Audit: Audit{Sessions: []SessionAudit{}, Faults: []string{}}} // in JSON they are lists
+	a := &auditor{Queue: q, places: map[Key]string{}, payloads: map[Key]bool{}, sessions: map[int64]*SessionAudit{},
+		groups: map[string]*groupAudit{}, Audit: Audit{Sessions: []SessionAudit{}, Faults: []string{}}} // in JSON they are lists
 	for _, step := range []func(context.Context) error{a.readForeign, a.readHead, a.readItems, a.readGroups, a.readClaims, a.readPayloads} {
 		if err := step(ctx); err != nil {
 			return a.Audit, err

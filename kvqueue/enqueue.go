@@ -179,10 +179,7 @@ func (l *session) append(ctx context.Context, batch []*request[*appending]) erro
 	if tx := batch[0].of.tx; tx != nil {
 		guards = tx.guards
 	}
-	ranges := append([]Range{{Begin: bell}}, guarded(guards)...)
-	if withGroups(batch) {
-		ranges = append(ranges, q.lay.version())
-	}
+	ranges := append([]Range{{Begin: bell}}, append(guarded(guards), q.versionFor(batch)...)...)
 	l.seq++
 	seq, unknown := l.seq, false
 	var full error // the store has refused it for good, or done it

@@ -55,7 +55,8 @@ func (q *Queue) front(ctx context.Context, most int, more ...Range) (*look, erro
 		if end < from {
 			end = math.MaxUint64
 		}
-		s, err := q.read(ctx, append(more, q.lay.markers(behind, most), Range{Begin: q.lay.from("q", from), End: q.lay.from("q", end), Limit: limit})...)
+		ready := Range{Begin: q.lay.from("q", from), End: q.lay.from("q", end), Limit: limit}
+		s, err := q.read(ctx, append(more, q.lay.markers(behind, most), ready)...)
 		if err != nil {
 			return nil, err
 		}
@@ -84,14 +85,7 @@ func (q *Queue) front(ctx context.Context, most int, more ...Range) (*look, erro
 			q.lastSpan.Store(nextSpan(from, span, l.front, found.More, end > s.now()))
 		}
 		q.raiseFloor(s, first)
-		if len(marked.Pairs) > 0 || behind != "" {
-			heads, err := q.headsOf(ctx, min(most, q.maxItems/2), marked, behind)
-			if err != nil {
-				return nil, err
-			}
-			l.front = inTurns(l.front, heads, grouped, most)
-		}
-		return l, nil
+		return l, q.addHeads(ctx, l, most, marked, behind)
 	}
 }
 

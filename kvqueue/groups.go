@@ -130,13 +130,21 @@ func (t *transaction) raise(lay layout, stored Result) {
 	guard := Guard{Key: lay.version().Begin, Is: Absent}
 	if len(stored.Pairs) > 0 {
 		p := stored.Pairs[0]
-		if v, err := strconv.Atoi(string(p.Value)); err != nil || v >= layoutWithGroups { // Open refuses one that is none
+		if v, err := strconv.Atoi(string(p.Value)); err != nil || v >= layoutWithGroups { // Open refuses no number
 			return
 		}
 		guard.Is, guard.Rev = Unchanged, p.Rev
 	}
 	t.guards = append(t.guards, guard)
 	t.once(Write{Key: guard.Key, Value: strconv.AppendInt(nil, layoutWithGroups, 10)})
+}
+
+// versionFor is what is to be read of the version for a batch: if an item of it is of a group.
+func (q *Queue) versionFor(batch []*request[*appending]) []Range {
+	if withGroups(batch) {
+		return []Range{q.lay.version()}
+	}
+	return nil
 }
 
 // weight is how much room of a transaction the claim of an item takes, and its end: one is a guard and two writes.

@@ -93,7 +93,8 @@ func (a *auditor) readGroups(ctx context.Context) error {
 		}
 		for _, p := range results[0].Pairs {
 			begin = append(bytes.Clone(p.Key), 0)
-			if name, ok := a.lay.markedIn(p.Key); ok && a.groups[name] != nil { // else it is empty, and a look deletes the marker
+			name, ok := a.lay.markedIn(p.Key)
+			if ok && a.groups[name] != nil { // else it is empty, and a look deletes the marker
 				a.groups[name].marked = true
 			}
 		}
@@ -110,11 +111,14 @@ func (a *auditor) judgeGroups() {
 		name = unescape(name)
 		switch {
 		case len(g.claims) > 1:
-			a.fault("of the group %q several items are claimed at once: %v and %v", name, g.claims[0].key, g.claims[1].key)
+			one, two := g.claims[0].key, g.claims[1].key
+			a.fault("of the group %q several items are claimed at once: %v and %v", name, one, two)
 		case len(g.claims) == 1 && g.held == 0:
-			a.fault("%v of the group %q is claimed since revision %d, and the group is not held: another may be claimed beside it", g.claims[0].key, name, g.claims[0].rev)
+			c := g.claims[0]
+			a.fault("%v of the group %q is claimed since %d, and the group is not held: another may be claimed, too",
+				c.key, name, c.rev)
 		case len(g.claims) == 0 && g.held != 0:
-			a.fault("the group %q is held since revision %d, and no item of it is claimed: nobody lets it go on", name, g.held)
+			a.fault("the group %q is held since %d, and no item of it is claimed: nobody lets it go on", name, g.held)
 		case g.first != nil && !g.marked:
 			a.fault("the group %q has ready items from %v on, and no marker: nobody finds them", name, *g.first)
 		}

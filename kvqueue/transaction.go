@@ -22,9 +22,10 @@ func (t *transaction) claimed(session int64, k Key, fence Rev, group string) {
 func (t *transaction) claim(session int64, r ready, together int) {
 	key := t.q.lay.place(r.key, r.rec.group)
 	t.guards = append(t.guards, Guard{Key: key, Is: Unchanged, Rev: r.rev})
+	more := append(binary.AppendUvarint(nil, uint64(together)), r.rec.group...)
 	t.writes = append(t.writes,
 		Write{Key: key, Delete: true},
-		Write{Key: t.q.lay.claim(session, r.key), Value: r.rec.encode(append(binary.AppendUvarint(nil, uint64(together)), r.rec.group...)...)})
+		Write{Key: t.q.lay.claim(session, r.key), Value: r.rec.encode(more...)})
 	if r.rec.group != "" {
 		t.hold(r.key, r.rec.group)
 	}

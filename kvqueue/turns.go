@@ -65,7 +65,8 @@ func inTurns(without, heads []ready, grouped bool, most int) (all []ready) {
 
 // markers are those of the next groups behind one: not many more than are to be claimed.
 func (l layout) markers(behind string, most int) Range {
-	return Range{Begin: append(l.marker(behind), 0), End: after(l.all("m")), Limit: min(max(2*most, 8), 32), KeysOnly: true}
+	limit := min(max(2*most, 8), 32)
+	return Range{Begin: append(l.marker(behind), 0), End: after(l.all("m")), Limit: limit, KeysOnly: true}
 }
 
 // headOf is what is to be read of a group: whether it is held, and its first item.
@@ -79,6 +80,16 @@ type round struct {
 	heads []ready  // the first items of the groups that are not held
 	empty []string // groups that have no ready items
 	seen  int      // markers
+}
+
+// addHeads adds the first items of groups to what was looked at. marked are the next markers behind a group.
+func (q *Queue) addHeads(ctx context.Context, l *look, most int, marked Result, behind string) error {
+	if len(marked.Pairs) == 0 && behind == "" {
+		return nil
+	}
+	heads, err := q.headsOf(ctx, min(most, q.maxItems/2), marked, behind)
+	l.front = inTurns(l.front, heads, l.grouped, most)
+	return err
 }
 
 // headsOf looks for the first items of groups that are not held, and returns as many as are wanted if there are so many.
@@ -184,22 +195,28 @@ func (t *turns) tidies(now bool) (news bool) {
 	return news
 }
 
-// headsAgain is what is to be read of the groups of items that were looked at, and headsIn returns what their first items
-// are now.
-func (l layout) headsAgain(of []ready) (ranges []Range) {
-	for _, r := range of {
+// frontRanges is what is to be read to know whether the front of the queue is as a look has seen it, and frontOf returns what it
+// is by that.
+func (q *Queue) frontRanges(l *look, most int) []Range {
+	ranges := []Range{{Begin: q.lay.from("q", l.head.floor), End: after(q.lay.all("q")), Limit: most}}
+	for _, r := range l.front {
 		if r.rec.group != "" {
-			ranges = append(ranges, l.headOf(r.rec.group))
+			ranges = append(ranges, q.lay.headOf(r.rec.group))
 		}
 	}
 	return ranges
 }
 
-func (l layout) headsIn(results []Result) (heads []ready) {
-	for _, of := range results {
-		if head, ok, _ := l.headIn(of); ok {
+func (q *Queue) frontOf(l *look, results []Result, most int) []ready {
+	first := q.lay.readyOf(results[0])
+	if len(results) == 1 {
+		return first
+	}
+	var heads []ready
+	for _, of := range results[1:] {
+		if head, ok, _ := q.lay.headIn(of); ok {
 			heads = append(heads, head)
 		}
 	}
-	return heads
+	return inTurns(first, heads, l.grouped, most)
 }

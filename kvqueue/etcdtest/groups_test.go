@@ -39,8 +39,10 @@ func TestGroupsOnACluster(t *testing.T) {
 	var mu sync.Mutex
 	next, busy, left := map[string]int{}, map[string]bool{}, groups*each
 	var consuming sync.WaitGroup
+	var handles []*kvqueue.Queue
 	for range 2 {
 		q := open(t, store(), "q")
+		handles = append(handles, q)
 		consuming.Go(func() {
 			_ = q.Consume(ctx, 40, 1, func(_ context.Context, items []kvqueue.Item) error {
 				i := items[0]
@@ -64,7 +66,15 @@ func TestGroupsOnACluster(t *testing.T) {
 	}
 	consuming.Wait()
 	assert.Len(t, next, groups)
+	t.Log(conflicts(handles), "conflicts")
 	a, err := in.Audit(t.Context())
 	require.NoError(t, err)
 	assert.Empty(t, a.Faults)
+}
+
+func conflicts(handles []*kvqueue.Queue) (n int64) {
+	for _, q := range handles {
+		n += q.Stats().Conflicts
+	}
+	return n
 }

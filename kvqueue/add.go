@@ -5,35 +5,46 @@ import (
 	"fmt"
 )
 
-// An AddOption says something of an item beside its payload; see [Queue.Add].
+// An AddOption says something of an item beside its payload: see [ID] and [Group].
 type AddOption interface{ applyAdd(*added) }
 
 // added is what the options of an item say.
 type added struct {
-	id  string // empty: none
-	err error  // of an option that makes no sense
+	id    string // empty: none
+	group string // as the keys have it; empty: none
+	err   error  // of an option that makes no sense
 }
 
-func applyAll(options []AddOption) (a added, err error) {
+type addOption func(*added)
+
+func (o addOption) applyAdd(a *added) { o(a) }
+
+// readAdded returns what options say of an item of q.
+func (q *Queue) readAdded(options []AddOption) (a added, err error) {
 	for _, o := range options {
 		if o == nil {
 			return a, invalid("option", "it is nil: leave it out")
 		}
-		o.applyAdd(&a)
+		if o.applyAdd(&a); a.err != nil {
+			return a, a.err
+		}
 	}
-	return a, a.err
+	if a.group != "" && (q.maxItems < 2 || q.limits.Bytes < leastForGroups) {
+		return a, invalid("Group", "the transactions of this store are too small for it: %+v", q.limits)
+	}
+	return a, nil
 }
 
 // Add adds one item at the end of the queue, with what the options say of it, and returns its key:
 // where it stands.
 //
-//	key, err := q.Add(ctx, order, kvqueue.ID("order-17"))
+//	key, err := q.Add(ctx, order, kvqueue.ID("order-17"), kvqueue.Group("customer-17"))
 //
 // Without options it is [Queue.Enqueue] of one item: it blocks as long, shares transactions with the
 // other calls of the handle, and has the same order and errors. An option that makes no sense, or an item
 // that is too large with it, is an [*InvalidError], and nothing was added.
 func (q *Queue) Add(ctx context.Context, item []byte, options ...AddOption) (Key, error) {
-	a, err := applyAll(options)
+	a, err := q.readAdded(options)
 	if err != nil {
 		return Key{}, err
 	}
@@ -61,13 +72,14 @@ func (q *Queue) Add(ctx context.Context, item []byte, options ...AddOption) (Key
 // Add adds an item at the end of a queue in the same store, which may be this one, with what the options
 // say of it. A repeat of an [ID] adds nothing: the rest of the transaction is done, if that id stands then.
 func (t *Tx) Add(to *Queue, item []byte, options ...AddOption) {
-	a, err := applyAll(options)
+	before := len(t.adds)
+	if t.Enqueue(to, item); len(t.adds) == before { // it was refused
+		return
+	}
+	a, err := to.readAdded(options)
 	if err != nil {
 		t.fail(err)
 		return
 	}
-	t.Enqueue(to, item)
-	if t.err == nil {
-		t.adds[len(t.adds)-1].added = a
-	}
+	t.adds[before].added = a
 }

@@ -13,7 +13,8 @@ import (
 // pageSize is how many keys a look at a whole queue reads at once.
 const pageSize = 256
 
-// Peek returns the first items that are ready, most at the most, without claiming them. The
+// Peek returns the first items that are ready, most at the most, without claiming them: first those of no
+// [Group], then those of groups, one group after another. The
 // Attempt of each is how many runs of it there were, and none of them can be settled. Items that
 // are claimed while Peek reads may be missing or be there. It blocks until the store has
 // answered, or ctx ends. most < 1 is an [*InvalidError].
@@ -22,19 +23,21 @@ func (q *Queue) Peek(ctx context.Context, most int) ([]Item, error) {
 		return nil, invalid("most", "%d is less than 1", most)
 	}
 	var items []Item
-	for p, err := range q.pages(ctx, "q", 0) {
-		if err != nil {
-			return nil, err
-		}
-		item, there, err := q.look(ctx, p)
-		switch {
-		case err != nil:
-			return nil, err
-		case there:
-			items = append(items, item)
-		}
-		if len(items) == most {
-			break
+	for _, ready := range []iter.Seq2[Pair, error]{q.pages(ctx, "q", 0), q.readyGrouped(ctx)} {
+		for p, err := range ready {
+			if err != nil {
+				return nil, err
+			}
+			item, there, err := q.look(ctx, p)
+			switch {
+			case err != nil:
+				return nil, err
+			case there:
+				items = append(items, item)
+			}
+			if len(items) == most {
+				return items, nil
+			}
 		}
 	}
 	return items, nil
@@ -43,11 +46,14 @@ func (q *Queue) Peek(ctx context.Context, most int) ([]Item, error) {
 // look returns an item that is looked at and not claimed. It reports false if the item is gone
 // since its key was read.
 func (q *Queue) look(ctx context.Context, p Pair) (i Item, there bool, err error) {
-	rec, _, err := decodeRecord(p.Value)
-	if err != nil { // Audit names it
+	rec, _, err := decodeDead(p.Value) // behind the record of one that is ready there is nothing
+	if err != nil {                    // Audit names it
 		return i, false, nil
 	}
-	i = Item{Key: keyOf(p.Key), Attempt: int(rec.attempts()), Fence: p.Rev, Added: rec.addedAt()}
+	if group, _, _, ok := q.lay.groupIn(p.Key); ok {
+		rec.group = group
+	}
+	i = Item{Key: keyOf(p.Key), Group: unescape(rec.group), Attempt: int(rec.attempts()), Fence: p.Rev, Added: rec.addedAt()}
 	results, _, err := q.kv.Read(ctx, Range{Begin: q.lay.data(i.Key)})
 	if err != nil || len(results[0].Pairs) == 0 {
 		return i, false, err
@@ -118,6 +124,7 @@ type Length struct {
 	Ready   int `json:"ready"` // that nobody has claimed
 	Claimed int `json:"claimed"`
 	Dead    int `json:"dead"`
+	Grouped int `json:"grouped"` // of the ready ones: that are of a [Group]
 }
 
 // Len counts the items of the queue: it reads every key of them, some at a time, so what
@@ -126,6 +133,10 @@ func (q *Queue) Len(ctx context.Context) (n Length, err error) {
 	if n.Ready, err = q.count(ctx, "q"); err != nil {
 		return n, err
 	}
+	if n.Grouped, err = q.countGrouped(ctx); err != nil {
+		return n, err
+	}
+	n.Ready += n.Grouped
 	if n.Dead, err = q.count(ctx, "x"); err != nil {
 		return n, err
 	}
@@ -237,13 +248,14 @@ func (q *Queue) requeue(ctx context.Context, k Key) (bool, error) {
 			return unknown, nil // an answer was lost, or another has done it
 		}
 		p := s.of[0].Pairs[0]
-		rec, _, err := decodeRecord(p.Value)
+		rec, _, err := decodeDead(p.Value)
 		if err != nil {
 			return false, err
 		}
 		t := transaction{q: q, guards: []Guard{{Key: p.Key, Is: Unchanged, Rev: p.Rev}}, writes: []Write{{Key: p.Key, Delete: true}}}
-		t.back(k, record{size: rec.size, added: rec.added})
-		t.lower(s.head, k.hint())
+		if t.back(k, record{size: rec.size, added: rec.added, group: rec.group}); rec.group == "" {
+			t.lower(s.head, k.hint())
+		}
 		t.writes = append(t.writes, Write{Key: append(q.lay.all("n"), 'c')})
 		_, err = q.kv.Commit(ctx, t.guards, t.writes)
 		switch unknown = unknown || errors.Is(err, ErrUnknown); {

@@ -6,7 +6,7 @@ import (
 )
 
 // Age returns for how long the first ready item has been in the queue, by the clocks of its producer and of this
-// process, at one bounded read however many items there are.
+// process, at a bounded read however many items there are. Of groups it looks at the first items of a few.
 //
 //	if age, err := q.Age(ctx); err == nil && age > time.Hour {
 //		alert("nobody keeps up with the orders", age)
@@ -16,9 +16,18 @@ import (
 // which may be older, are not looked at. Age is a statistic: two clocks that differ make it wrong, and the order of
 // the queue has nothing to do with it. It blocks until the store has answered, or ctx ends.
 func (q *Queue) Age(ctx context.Context) (time.Duration, error) {
-	l, err := q.front(ctx, 1)
-	if err != nil || len(l.front) == 0 || l.front[0].rec.added == 0 {
+	l, err := q.front(ctx, lookedAt)
+	if err != nil {
 		return 0, err
 	}
-	return max(0, time.Since(l.front[0].rec.addedAt())), nil
+	var oldest time.Duration
+	for _, r := range l.front {
+		if r.rec.added > 0 {
+			oldest = max(oldest, time.Since(r.rec.addedAt()))
+		}
+	}
+	return oldest, nil
 }
+
+// lookedAt is how many of the first ready items Age looks at.
+const lookedAt = 8

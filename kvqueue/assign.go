@@ -210,6 +210,7 @@ func (m *member) recheck(ctx context.Context, given map[int64][]ready) error {
 
 // given notes what was claimed at a revision, unless it was shown before.
 func (m *member) given(rev Rev, items map[int64][]ready) {
+	m.q.turns.taken(items)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for id, of := range items {

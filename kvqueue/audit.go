@@ -15,8 +15,9 @@ type Audit struct {
 	Policy   Policy `json:"policy"`
 	Floor    uint64 `json:"floor"` // no item has a smaller hint
 	Length
-	Oldest   time.Time      `json:"oldest,omitzero"` // when the first ready item was added; zero: not known
+	Oldest   time.Time      `json:"oldest,omitzero"` // when the first ready item of no group was added; zero: not known
 	Bytes    int64          `json:"bytes"`           // of the payloads of all items
+	Groups   int            `json:"groups"`          // that have items which are ready or claimed
 	Takers   int            `json:"takers"`          // sessions that live, and have waited for items
 	Sessions []SessionAudit `json:"sessions"`
 	// Faults say what should not be. A fault that was there all the time is told; what
@@ -36,8 +37,8 @@ type SessionAudit struct {
 
 // Audit reads every key of the queue, some at a time, and compares them: an item is ready,
 // claimed or dead, and only one of these, and has a payload; a payload has an item; no ready
-// item is below the floor; a claim has a session; an id names an item, or one that was, and goes some
-// day. Others may use the queue meanwhile. The
+// item is below the floor; a claim has a session; of a group one item is claimed at most, and the group is found
+// when none is; an id names an item, or one that was, and goes some day. Others may use the queue meanwhile. The
 // keys of all items are in memory while it lasts.
 func (q *Queue) Audit(ctx context.Context) (Audit, error) {
 	var faults map[string]bool
@@ -67,16 +68,21 @@ type auditor struct {
 	places   map[Key]string // where an item is
 	payloads map[Key]bool
 	sessions map[int64]*SessionAudit
+	groups   map[string]*groupAudit
 }
 
 func (q *Queue) audit(ctx context.Context) (Audit, error) {
 	a := &auditor{Queue: q, places: map[Key]string{}, payloads: map[Key]bool{}, sessions: map[int64]*SessionAudit{},
-		Audit: Audit{Sessions: []SessionAudit{}, Faults: []string{}}} // in JSON they are lists
-	for _, step := range []func(context.Context) error{a.readForeign, a.readHead, a.readItems, a.readClaims, a.readPayloads, a.readIDs} {
+		groups: map[string]*groupAudit{}, Audit: Audit{Sessions: []SessionAudit{}, Faults: []string{}}} // in JSON they are lists
+	steps := []func(context.Context) error{
+		a.readForeign, a.readHead, a.readItems, a.readGroups, a.readClaims, a.readPayloads, a.readIDs,
+	}
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return a.Audit, err
 		}
 	}
+	a.judgeGroups()
 	for k, place := range a.places {
 		if !a.payloads[k] {
 			a.fault("%v is %s, and has no payload", k, place)
@@ -242,6 +248,10 @@ func (a *auditor) readClaims(ctx context.Context) error {
 			k := keyOf(p.Key)
 			a.Claimed++
 			a.item(k, "claimed", p.Value)
+			if _, r, _ := a.lay.claimOf(p, false); r.rec.group != "" {
+				g := a.group(r.rec.group)
+				g.claims = append(g.claims, r)
+			}
 			id, ok := a.lay.sessionIn("w", p.Key[:len(p.Key)-keySize-1])
 			if s := a.sessions[id]; ok && s != nil {
 				s.Claims++

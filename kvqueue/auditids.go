@@ -51,7 +51,7 @@ func (a *auditor) readNames(ctx context.Context, of map[string]Key) error {
 		}
 		for _, p := range results[0].Pairs {
 			begin = append(bytes.Clone(p.Key), 0)
-			switch id, _ := unescape(a.lay.idIn(p.Key)); {
+			switch id := unescape(a.lay.idIn(p.Key)); {
 			case !a.ours(p.Key):
 			case len(p.Value) != keySize:
 				a.fault("the id %q names %x, which is no key of an item: the next item with it gets it", id, p.Value)

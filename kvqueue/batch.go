@@ -13,7 +13,7 @@ import (
 
 // takeSettlements is how many of them one transaction holds.
 func (q *Queue) takeSettlements(requests []*request[settlement]) int {
-	return min(len(requests), q.maxItems)
+	return fitting(requests, q.maxItems)
 }
 
 // settleBatch settles claims of several calls in one transaction, and tries again what the
@@ -147,7 +147,7 @@ func (l *session) settle(ctx context.Context, batch []*request[settlement]) erro
 	lowest := uint64(0)
 	for _, r := range batch {
 		s, c := r.of, r.of.claim
-		t.claimed(l.id, c.key, c.fence)
+		t.claimed(l.id, c.key, c.fence, c.rec.group)
 		switch {
 		case s.verdict == done:
 			t.gone(c.key)
@@ -161,7 +161,7 @@ func (l *session) settle(ctx context.Context, batch []*request[settlement]) erro
 				rec.failures++
 			}
 			t.back(c.key, rec)
-			if h := c.key.hint(); lowest == 0 || h < lowest {
+			if h := c.key.hint(); rec.group == "" && (lowest == 0 || h < lowest) {
 				lowest = h
 			}
 		}

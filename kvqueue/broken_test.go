@@ -33,6 +33,7 @@ func TestABrokenQueueIsNotLinearizable(t *testing.T) {
 		"a failure is not counted":                  func(b *broken) { b.commits = b.uncounted(0) },
 		"a process that went away is not counted":   func(b *broken) { b.commits = b.uncounted(1) },
 		"what a dead process had comes back twice":  func(b *broken) { b.commits = b.twice },
+		"a group is not held":                       func(b *broken) { b.commits = holdsNone },
 		"a session ends while its process may work": func(b *broken) { b.ttl = func(d time.Duration) time.Duration { return d / 2 } },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,11 +44,13 @@ func TestABrokenQueueIsNotLinearizable(t *testing.T) {
 					breaks(kv)
 					before, err := proof.NewClient(t.Context(), h, "before", proof.NewDice(seed), kv, proof.Direct, proof.Limits()...)
 					require.NoError(t, err)
+					groups := strings.Count(name, "group")
+					before.Groups = groups
 					for i := range 12 { // so that there is more than one
 						before.Produce(t.Context(), fmt.Sprint("before.", i))
 					}
 					require.NoError(t, before.Close(t.Context()))
-					record(t, h, kv, seed, 1, nil)
+					record(t, h, kv, seed, 1, groups, nil)
 				})
 				if name == nothing && seed < 5 {
 					h.Check(t)
@@ -140,6 +143,13 @@ func reaps(guards []kvqueue.Guard) bool {
 }
 
 func item(key []byte) string { return string(key[len(key)-20:]) }
+
+// holdsNone does not say that a group is held.
+func holdsNone(_ []kvqueue.Guard, writes []kvqueue.Write) []kvqueue.Write {
+	return slices.DeleteFunc(writes, func(w kvqueue.Write) bool {
+		return is(w, "g", false) && bytes.HasSuffix(w.Key, []byte("/")) && len(w.Value) == 0
+	})
+}
 
 // undying puts back one item that is acknowledged.
 func (b *broken) undying(_ []kvqueue.Guard, writes []kvqueue.Write) []kvqueue.Write {

@@ -82,13 +82,13 @@ func (m *member) settleCarried() {
 	m.settles.addAll(waiting)
 }
 
-// fitsBeside returns whether so many items can be claimed in one transaction beside the
+// fitsBeside returns whether items of such a weight can be claimed in one transaction beside the
 // acknowledgements that wait, which get half of it at most.
 func (m *member) fitsBeside() func(takers, items int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	limits := m.q.limits
-	waiting := min(len(m.carried.waiting), (limits.Guards-2)/2, limits.Writes/4)
+	waiting := min(weigh(m.carried.waiting), (limits.Guards-2)/2, limits.Writes/4)
 	return func(takers, items int) bool {
 		return items <= m.q.maxItems && items+takers+waiting+2 <= limits.Guards && 2*(items+waiting) <= limits.Writes
 	}
@@ -100,13 +100,13 @@ func (m *member) addCarried(t *transaction) (along []*request[settlement]) {
 	limits := m.q.limits
 	room := max(0, min(limits.Guards-len(t.guards), (limits.Writes-len(t.writes))/2, m.q.maxItems))
 	m.mu.Lock()
-	n := min(room, len(m.carried.waiting))
+	n := fitting(m.carried.waiting, room)
 	along, m.carried.waiting = m.carried.waiting[:n:n], m.carried.waiting[n:]
 	m.carried.spared = false
 	m.mu.Unlock()
 	m.settleCarried()
 	for _, r := range along {
-		t.claimed(m.id, r.of.claim.key, r.of.claim.fence)
+		t.claimed(m.id, r.of.claim.key, r.of.claim.fence, r.of.claim.rec.group)
 		t.gone(r.of.claim.key)
 	}
 	return along

@@ -11,6 +11,7 @@ import (
 type Item struct {
 	Key   Key
 	Value []byte
+	Group string // see [Group]; empty: none
 	// Attempt is 1 for the first run of the item, and grows with each run that has failed and
 	// with each process that went away with it.
 	Attempt int

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 )
 
 // This file hands over what was claimed for this session, by itself or by another: all items of a
@@ -27,6 +28,9 @@ func (m *member) handOver(ctx context.Context) (done bool, err error) {
 		items = append(items, m.items(claims, values, rev)...)
 	}
 	if len(items) > 0 {
+		if items[0].Group != "" { // what is first of groups stays that until its turn, though others assign
+			m.since = time.Time{}
+		}
 		served, left := m.q.hand(items)
 		m.gathering.came = served
 		m.q.giveBack(left) // nobody wants it any more
@@ -94,7 +98,8 @@ func (q *Queue) payloads(ctx context.Context, of []ready) ([][]byte, error) {
 func (m *member) items(of []ready, values [][]byte, fence Rev) []Item {
 	items := make([]Item, len(of))
 	for i, r := range of {
-		items[i] = Item{Key: r.key, Value: values[i], Attempt: int(r.rec.attempts()) + 1, Fence: fence, Added: r.rec.addedAt(),
+		items[i] = Item{Key: r.key, Value: values[i], Group: unescape(r.rec.group), Attempt: int(r.rec.attempts()) + 1, Fence: fence,
+			Added: r.rec.addedAt(),
 			claim: &claim{session: m.session, key: r.key, rec: r.rec, fence: fence, policy: m.q.Policy()}}
 	}
 	late := m.session.held.Add(int64(len(items))) < 0

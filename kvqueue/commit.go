@@ -25,7 +25,7 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 	if len(items) == 0 {
 		return invalid("Commit", "there is no item to acknowledge")
 	}
-	tx, err := q.collect("Commit", f, 1+len(items), 2*len(items))
+	tx, err := q.collect("Commit", f, 1+len(items), 2*weightOf(items))
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (l *session) commit(ctx context.Context, claims []*claim, tx *Tx) (gone []*
 func (l *session) plan(ctx context.Context, claims []*claim, tx *Tx, producer uint64) (*transaction, error) {
 	t := &transaction{q: l.q, guards: append([]Guard{l.lives()}, tx.guards...), writes: slices.Clone(tx.writes)}
 	for _, c := range claims {
-		t.claimed(l.id, c.key, c.fence)
+		t.claimed(l.id, c.key, c.fence, c.rec.group)
 		t.gone(c.key)
 	}
 	return t, t.add(ctx, tx, producer)

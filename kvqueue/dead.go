@@ -25,8 +25,8 @@ func (q *Queue) FindDead(ctx context.Context, f Filter) iter.Seq2[DeadLetter, er
 			if err == nil && !there {
 				continue
 			}
-			r, why, _ := decodeRecord(p.Value)
-			if n++; !yield(DeadLetter{item, int(r.failures), int(r.crashes), string(why)}, err) || err != nil || n == f.Most {
+			r, why, _ := decodeDead(p.Value)
+			if n++; !yield(DeadLetter{item, int(r.failures), int(r.crashes), why}, err) || err != nil || n == f.Most {
 				return
 			}
 		}

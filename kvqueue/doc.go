@@ -28,6 +28,9 @@
 // this order. Those that come back stand in their old places, so before all that came
 // later.
 //
+// Items of a [Group] are claimed one after another, each after the one before it was settled. Those of
+// different groups are in no order.
+//
 // # Cost
 //
 // Calls of one handle share transactions: a process needs one handle on a queue, however

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -18,7 +19,7 @@ type Position struct {
 
 // An appending is what one call of Enqueue adds in one transaction, or what one of Transact does.
 type appending struct {
-	tx       *Tx    // of Transact, which shares its transaction with nobody; nil: Enqueue
+	tx       *Tx    // of Transact, which shares its transaction with nobody; nil: Enqueue or Add
 	producer uint64 // in the keys of what tx adds
 
 	added
@@ -51,6 +52,11 @@ func (q *Queue) Enqueue(ctx context.Context, items ...[]byte) (pos Position, err
 	if err != nil {
 		return pos, err
 	}
+	return q.enqueue(ctx, parts)
+}
+
+// enqueue adds parts one after another.
+func (q *Queue) enqueue(ctx context.Context, parts []*appending) (pos Position, err error) {
 	if ctx.Err() != nil {
 		return pos, stop(ctx)
 	}
@@ -111,7 +117,8 @@ func (q *Queue) takeAppendings(requests []*request[*appending]) int {
 		if r.of.tx != nil || hasID(requests[:n], r.of.id) {
 			return max(n, 1)
 		}
-		if items, bytes = items+len(r.of.items), bytes+r.of.bytes; r.of.id != "" {
+		items, bytes = items+len(r.of.items)*record{group: r.of.group}.weight(), bytes+r.of.bytes
+		if r.of.id != "" {
 			items++ // it has as many keys
 		}
 		if n > 0 && (items > q.maxItems || bytes > q.maxItem) {
@@ -179,13 +186,14 @@ func (l *session) append(ctx context.Context, batch []*request[*appending]) erro
 	if tx := batch[0].of.tx; tx != nil {
 		guards = tx.guards
 	}
+	ranges := slices.Concat([]Range{{Begin: bell}}, guarded(guards), q.versionFor(batch), q.idsOf(batch))
 	l.seq++
 	seq, unknown := l.seq, false
 	var full error // the store has refused it for good, or done it
 	pause := async.Jitter(0.5, async.Backoff(5*time.Millisecond, time.Second))
 	for try := 1; ; try++ {
 		q.enqueues.tries()
-		s, err := q.read(ctx, append([]Range{{Begin: bell}}, append(guarded(guards), q.idsOf(batch)...)...)...)
+		s, err := q.read(ctx, ranges...)
 		switch {
 		case err != nil && (!unknown || ctx.Err() != nil):
 			return unsure(unknown, err)
@@ -252,16 +260,20 @@ func (l *session) appendWrites(ctx context.Context, s *snapshot, turn Rev, batch
 		return t, t.add(ctx, one.tx, one.producer)
 	}
 	t.guards = append(t.guards, q.lay.floorAtMost(s.now()))
-	ids := s.of[1:] // a batch has no guards
+	more := s.of[1:] // a batch has no guards
+	if withGroups(batch) {
+		t.raise(q.lay, more[0])
+		more = more[1:]
+	}
 	for _, r := range batch {
 		if r.of.id != "" {
-			r.of.first, ids = t.once(q, r.of.id, ids[0], newKey(s.now(), q.producer, n)), ids[1:]
+			r.of.first, more = t.identify(q, r.of.id, more[0], newKey(s.now(), q.producer, n)), more[1:]
 		}
 		if r.of.first != nil {
 			continue
 		}
 		for _, item := range r.of.items {
-			t.item(q, newKey(s.now(), q.producer, n), item)
+			t.added(q.lay, newKey(s.now(), q.producer, n), item, r.of.group)
 			n++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -91,7 +92,7 @@ func ExampleTx_Add() {
 		})
 	}
 	fmt.Println(q.Len(ctx))
-	// Output: {1 0 0} <nil>
+	// Output: {1 0 0 0} <nil>
 }
 
 func ExampleID() {
@@ -103,7 +104,7 @@ func ExampleID() {
 	fmt.Println(q.Len(ctx))
 	// Output:
 	// true <nil>
-	// {1 0 0} <nil>
+	// {1 0 0 0} <nil>
 }
 
 func ExampleQueue_Do() {
@@ -243,7 +244,7 @@ func ExampleQueue_Len() {
 		fmt.Printf("%+v %v\n", n, err)
 		return nil
 	})
-	// Output: {Ready:2 Claimed:1 Dead:0} <nil>
+	// Output: {Ready:2 Claimed:1 Dead:0 Grouped:0} <nil>
 }
 
 func ExampleQueue_Age() {
@@ -402,7 +403,7 @@ func ExamplePrefix() {
 	ctx, q, done := filled([]kvqueue.Option{kvqueue.Prefix("staging")}, "a")
 	defer done()
 	fmt.Println(q.Len(ctx))
-	// Output: {1 0 0} <nil>
+	// Output: {1 0 0 0} <nil>
 }
 
 func ExampleTTL() {
@@ -418,7 +419,7 @@ func ExampleMaxAttempts() {
 		_ = q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return errors.New("it fails") })
 	}
 	fmt.Println(q.Len(ctx))
-	// Output: {0 0 1} <nil>
+	// Output: {0 0 1 0} <nil>
 }
 
 func ExampleMaxCrashes() {
@@ -482,4 +483,28 @@ func ExampleCompactedElsewhere() {
 	defer done()
 	_ = q.Do(ctx, 1, show)
 	// Output: a, attempt 1
+}
+
+func ExampleGroup() {
+	ctx, q, done := filled(nil)
+	defer done()
+	for _, item := range []string{"ann: open", "ann: pay", "bob: open"} {
+		name, _, _ := strings.Cut(item, ":")
+		if _, err := q.Add(ctx, []byte(item), kvqueue.Group(name)); err != nil {
+			panic(err)
+		}
+	}
+	_ = q.Do(ctx, 10, func(ctx context.Context, items []kvqueue.Item) error {
+		fmt.Println("at once:")
+		_ = show(ctx, items)
+		fmt.Println("then:")
+		return nil
+	})
+	_ = q.Do(ctx, 10, show)
+	// Output:
+	// at once:
+	// ann: open, attempt 1
+	// bob: open, attempt 1
+	// then:
+	// ann: pay, attempt 1
 }

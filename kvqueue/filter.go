@@ -32,30 +32,36 @@ func (f *Filter) check(kind string) error {
 
 // has reports whether the filter means an item. One of which it is not known when it was added is neither before
 // nor after a time.
-func (f *Filter) has(k Key, r record, why []byte) bool {
+func (f *Filter) has(k Key, r record, why string) bool {
 	at := r.addedAt() // zero is after nothing
-	return bytes.Compare(k[:], f.Behind[:]) > 0 && strings.Contains(string(why), f.Why) &&
+	return bytes.Compare(k[:], f.Behind[:]) > 0 && strings.Contains(why, f.Why) &&
 		(f.Before.IsZero() || !at.IsZero() && at.Before(f.Before)) && (f.After.IsZero() || at.After(f.After))
 }
 
-// filtered yields the ready items, or the dead letters, that a filter means, in order, however many: Most is not
-// looked at. Keys and records that this package did not write are left out, and named by Audit.
+// filtered yields the ready items, first those of no group, or the dead letters, that a filter means, in order, however
+// many: Most is not looked at. Keys and records that this package did not write are left out, and named by Audit.
 func (q *Queue) filtered(ctx context.Context, kind string, f Filter) iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
 		if err := f.check(kind); err != nil {
 			yield(Pair{}, err)
 			return
 		}
-		for p, err := range q.pages(ctx, kind, f.Behind.hint()) {
-			if err != nil {
-				yield(p, err)
-				return
-			}
-			if r, why, err := decodeRecord(p.Value); err != nil || !f.has(keyOf(p.Key), r, why) {
-				continue
-			}
-			if !yield(p, nil) {
-				return
+		places := []iter.Seq2[Pair, error]{q.pages(ctx, kind, f.Behind.hint())}
+		if kind == "q" {
+			places = append(places, q.readyGrouped(ctx))
+		}
+		for _, items := range places {
+			for p, err := range items {
+				if err != nil {
+					yield(p, err)
+					return
+				}
+				if r, why, err := decodeDead(p.Value); err != nil || !f.has(keyOf(p.Key), r, why) {
+					continue
+				}
+				if !yield(p, nil) {
+					return
+				}
 			}
 		}
 	}

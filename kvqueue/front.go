@@ -28,9 +28,10 @@ func nextSpan(floor, span uint64, first []ready, limited, whole bool) uint64 {
 
 // A ready is a ready item.
 type ready struct {
-	key Key
-	rev Rev // of its key in the store
-	rec record
+	key  Key
+	rev  Rev // of its key in the store
+	rec  record
+	turn int // where it is among those that were looked at with it, if items of groups are among them
 	// together is how many were claimed in one transaction, of what was claimed by others.
 	together int
 }
@@ -39,24 +40,28 @@ type ready struct {
 type look struct {
 	*snapshot
 	front []ready // the first ready items
+	// grouped says that items of groups are the first of each turn.
+	grouped bool
 }
 
 // front looks for the first ready items, most at the most, and reads more at the same
-// revision. It concludes that nothing is ready only from all that is from the floor to
+// revision. Those without a group and the first ones of groups are in turns. It concludes that nothing is ready only from all that is from the floor to
 // the revision.
 func (q *Queue) front(ctx context.Context, most int, more ...Range) (*look, error) {
 	from, span := q.lastFloor.Load(), max(q.lastSpan.Load(), 1)
+	behind, grouped := q.turns.next()
 	for limit := most; ; {
 		end := from + span
 		if end < from {
 			end = math.MaxUint64
 		}
-		s, err := q.read(ctx, append(more, Range{Begin: q.lay.from("q", from), End: q.lay.from("q", end), Limit: limit})...)
+		ready := Range{Begin: q.lay.from("q", from), End: q.lay.from("q", end), Limit: limit}
+		s, err := q.read(ctx, append(more, q.lay.markers(behind, most), ready)...)
 		if err != nil {
 			return nil, err
 		}
-		found := s.of[len(more)]
-		l := &look{snapshot: s, front: q.lay.readyOf(found)}
+		marked, found := s.of[len(more)], s.of[len(more)+1]
+		l := &look{snapshot: s, front: q.lay.readyOf(found), grouped: grouped}
 		if left := most - len(l.front); left > 0 && found.More { // others have written what came instead
 			limit += left
 			continue
@@ -80,7 +85,7 @@ func (q *Queue) front(ctx context.Context, most int, more ...Range) (*look, erro
 			q.lastSpan.Store(nextSpan(from, span, l.front, found.More, end > s.now()))
 		}
 		q.raiseFloor(s, first)
-		return l, nil
+		return l, q.addHeads(ctx, l, most, marked, behind)
 	}
 }
 

@@ -131,3 +131,19 @@ func TestARefusalOfAFullStoreSaysNothingOfAnEarlierTry(t *testing.T) {
 		assert.Equal(t, []string{"a"}, all(t, q))
 	})
 }
+
+// An acknowledgement makes room, also that of an item of a group: then its group goes on.
+func TestAnItemOfAGroupIsAcknowledgedOnAFullStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := &full{KV: newStore(t)}
+		q := open(t, kv, "q")
+		add(t, q, "a.1", "a.2")
+		require.NoError(t, q.Do(t.Context(), 1, func(ctx context.Context, items []kvqueue.Item) error {
+			kv.is.Store(true)
+			return q.Ack(ctx, items...)
+		}))
+		kv.is.Store(false)
+		assert.Equal(t, []string{"a.2"}, try(t, q, 1, true))
+		soundGroups(t, kv.KV, q)
+	})
+}

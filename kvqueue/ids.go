@@ -2,7 +2,6 @@ package kvqueue
 
 import (
 	"bytes"
-	"net/url"
 	"slices"
 
 	"github.com/ambit-go/ambit/async"
@@ -24,17 +23,15 @@ const maxID = 1024
 // [*InvalidError]. It stands as long as its item does, also as a dead letter, and for the [Retention]
 // of the queue at least, counted from when the item was added. The payload of a repeat is not compared
 // with the first. Of calls with one id at the same time one adds its item, and none sees an error of that.
-func ID(id string) AddOption { return idOption(id) }
-
-type idOption string
-
-func (o idOption) applyAdd(a *added) {
-	switch a.id = string(o); {
-	case o == "":
-		a.err = invalid("ID", "it is empty: leave it out, or give what tells this item from all others")
-	case len(o) > maxID:
-		a.err = invalid("ID", "it has %d bytes, and %d is the most: give a hash of it", len(o), maxID)
-	}
+func ID(id string) AddOption {
+	return addOption(func(a *added) {
+		switch a.id = id; {
+		case id == "":
+			a.err = invalid("ID", "it is empty: leave it out, or give what tells this item from all others")
+		case len(id) > maxID:
+			a.err = invalid("ID", "it has %d bytes, and %d is the most: give a hash of it", len(id), maxID)
+		}
+	})
 }
 
 // An id is two keys: i/<id>, which says what item has it, and j/<key of the item>, by which it is found
@@ -50,12 +47,6 @@ func (l layout) idSize(id string) int {
 		return 0
 	}
 	return 2*len(l.id(id)) + len(l.idOfItem(Key{})) + len(id) + keySize
-}
-
-// unescape reads what escape has written; false: it has not.
-func unescape(text string) (name string, ok bool) {
-	name, err := url.PathUnescape(text)
-	return name, err == nil && escape(name) == text
 }
 
 // idRanges is what is to be read to know whether an item is a repeat.
@@ -80,11 +71,11 @@ func hasID(batch []*request[*appending], id string) bool {
 	return id != "" && slices.ContainsFunc(batch, func(r *request[*appending]) bool { return r.of.id == id })
 }
 
-// once gives an id to the item that is about to be added to q at k. If an item has the id, it returns the
+// identify gives an id to the item that is about to be added to q at k. If an item has the id, it returns the
 // key of that, and nothing is to be added. found is what was read of the id. The transaction is done only
 // if it is so still: if the answer to one try is lost, and the next finds another item, the first
 // try comes to nothing.
-func (t *transaction) once(q *Queue, id string, found Result, k Key) (first *Key) {
+func (t *transaction) identify(q *Queue, id string, found Result, k Key) (first *Key) {
 	key := q.lay.id(id)
 	for _, w := range t.writes {
 		if bytes.Equal(w.Key, key) { // it is twice in the transaction

@@ -59,6 +59,7 @@ func random() uint64 {
 //	l/<session>        the owner, while the session lives; leased
 //	s/<session>        the owner, until its items were given back
 //	n/<session>        the producer's last transaction, and a bell for those who wait; leased
+//	g, m               of groups: see groups.go
 //	h                  the head: no ready item has a smaller hint, or ever will
 //	i/<id>             the key of the item that has the id; the id is escaped
 //	j/<key>            the id of the item, until i/<id> goes
@@ -137,11 +138,17 @@ func (l layout) knows(key []byte) bool {
 	case "d", "q", "x", "j":
 		return ok && len(rest) == keySize
 	case "i":
-		_, is := unescape(rest)
+		is := isEscaped(rest)
 		return ok && is
 	case "l", "s", "r":
 		_, is := l.sessionIn(kind, key)
 		return is
+	case "g":
+		_, _, _, is := l.groupIn(key)
+		return is
+	case "m":
+		_, is := l.markedIn(key)
+		return ok && is
 	case "n":
 		_, is := l.sessionIn(kind, key[:min(len(l.all(kind))+16, len(key))])
 		return is && (len(rest) == 16 || rest[16:] == "b") || rest == "c"
@@ -179,11 +186,12 @@ type record struct {
 	crashes  uint64 // runs whose process went away
 	size     uint64 // of the payload, in bytes
 	added    uint64 // when, in milliseconds since 1970 by the clock of its producer; 0: that is not known
+	group    string // as the keys have it; empty: none. It stands in the key of a ready item, and behind the record of any other
 }
 
 // newRecord is that of an item that is added now.
-func newRecord(item []byte) record {
-	return record{size: uint64(len(item)), added: uint64(max(time.Now().UnixMilli(), 0))}
+func newRecord(item []byte, group string) record {
+	return record{size: uint64(len(item)), added: uint64(max(time.Now().UnixMilli(), 0)), group: group}
 }
 
 func (r record) attempts() uint64 { return r.failures + r.crashes }

@@ -220,7 +220,7 @@ func TestAPolicyWhoseAnswerIsLost(t *testing.T) {
 // A queue whose layout a later version has made is not opened.
 func TestALayoutThatIsNewerIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for version, refused := range map[string]bool{"1": false, "2": true, "?": true} {
+		for version, refused := range map[string]bool{"1": false, "2": false, "3": true, "?": true} {
 			kv := newStore(t)
 			_, err := kv.Commit(t.Context(), nil, []kvqueue.Write{{Key: []byte("kvq/q/v"), Value: []byte(version)}})
 			require.NoError(t, err)

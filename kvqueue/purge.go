@@ -14,7 +14,7 @@ import (
 //
 //	n, err := q.Purge(ctx, kvqueue.Filter{Before: time.Now().Add(-24 * time.Hour)})
 //
-// Claimed items stay, and so does an item that is claimed while Purge runs. Producers and consumers go on
+// Items of a [Group] are deleted as others are. Claimed items stay, and so does an item that is claimed while Purge runs. Producers and consumers go on
 // meanwhile; items that are added meanwhile may be deleted or stay, and Purge ends all the same. It goes on in
 // transactions of 63 items at most, which only delete, so that it works on a full store, too.
 //

@@ -39,6 +39,7 @@ type Queue struct {
 	lastSpan  atomic.Uint64 // how many hints the next look for ready items spans first
 	raiseAt   atomic.Int64  // the floor is raised for less when so many items were claimed
 	raising   atomic.Bool   // the floor is being raised
+	turns     turns
 	counts    counts
 	policy    atomic.Pointer[Policy]
 	trouble   trouble
@@ -105,11 +106,11 @@ func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, e
 }
 
 // layoutVersion is that of the keys that this package writes.
-const layoutVersion = 1
+const layoutVersion = layoutWithGroups
 
 // refuseNewer returns an error if the queue has a layout that a later version of this package has made.
 func (q *Queue) refuseNewer(ctx context.Context) error {
-	results, _, err := q.kv.Read(ctx, Range{Begin: []byte(q.lay.root + "v")})
+	results, _, err := q.kv.Read(ctx, q.lay.version())
 	if err != nil || len(results[0].Pairs) == 0 {
 		return err
 	}

@@ -57,6 +57,11 @@ func addOrder(ctx context.Context, q *kvqueue.Queue, order []byte) error {
 	return err
 }
 
+func pay(ctx context.Context, q *kvqueue.Queue, payment []byte) error {
+	_, err := q.Add(ctx, payment, kvqueue.Group("customer-17"))
+	return err
+}
+
 func shared() (*sqlitekv.Store, error) {
 	kv, err := sqlitekv.Open("orders.db")
 	return kv, err
@@ -115,6 +120,7 @@ func TestTheReadmesExamplesDoWhatTheySay(t *testing.T) {
 	assert.Equal(t, []string{"order 17"}, all(t, added))
 
 	in, out := open(t, kv, "in"), open(t, kv, "out")
+	require.NoError(t, pay(t.Context(), open(t, kv, "payments"), []byte("payment 1")))
 	pos, err := in.Enqueue(t.Context(), []byte("order 3"))
 	require.NoError(t, err)
 	require.NoError(t, onward(t.Context(), in, out))

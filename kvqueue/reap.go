@@ -84,13 +84,16 @@ func (q *Queue) reap(ctx context.Context, l *session, id int64) (done, more bool
 	}
 	const why = "the process that had it went away"
 	most := uint64(q.Policy().MaxCrashes)
-	lowest, n, dead := uint64(0), 0, 0
+	lowest, n, dead, weight := uint64(0), 0, 0, 0
 	for _, p := range s.of[0].Pairs {
 		_, c, err := q.lay.claimOf(p, false)
 		if err != nil { // Audit names it
 			continue
 		}
-		t.claimed(id, c.key, c.rev)
+		if weight += c.rec.weight(); weight > q.maxItems { // the next transaction does it
+			break
+		}
+		t.claimed(id, c.key, c.rev, c.rec.group)
 		if c.rec.crashes++; most > 0 && c.rec.crashes >= most {
 			t.buried(c.key, c.rec, why)
 			dead++
@@ -98,7 +101,7 @@ func (q *Queue) reap(ctx context.Context, l *session, id int64) (done, more bool
 		}
 		n++
 		t.back(c.key, c.rec)
-		if h := c.key.hint(); lowest == 0 || h < lowest {
+		if h := c.key.hint(); c.rec.group == "" && (lowest == 0 || h < lowest) {
 			lowest = h
 		}
 	}

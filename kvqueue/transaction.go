@@ -10,27 +10,34 @@ type transaction struct {
 	writes []Write
 }
 
-// item adds an item to a queue.
-func (t *transaction) item(q *Queue, k Key, item []byte) {
+// added adds an item to the queue of a layout.
+func (t *transaction) added(lay layout, k Key, item []byte, group string) {
+	rec := newRecord(item, group)
 	t.writes = append(t.writes,
-		Write{Key: q.lay.data(k), Value: item},
-		Write{Key: q.lay.ready(k), Value: newRecord(item).encode()})
+		Write{Key: lay.data(k), Value: item},
+		Write{Key: lay.place(k, group), Value: rec.encode()})
+	t.mark(lay, group)
 }
 
-// claimed demands that a session has the item, with this fence, and takes it from there.
-func (t *transaction) claimed(session int64, k Key, fence Rev) {
+// claimed demands that a session has the item, with this fence, and takes it from there. Its group is free then.
+func (t *transaction) claimed(session int64, k Key, fence Rev, group string) {
 	key := t.q.lay.claim(session, k)
 	t.guards = append(t.guards, Guard{Key: key, Is: Unchanged, Rev: fence})
 	t.writes = append(t.writes, Write{Key: key, Delete: true})
+	t.free(group)
 }
 
 // claim takes a ready item to a session, together with so many others.
 func (t *transaction) claim(session int64, r ready, together int) {
-	key := t.q.lay.ready(r.key)
+	key := t.q.lay.place(r.key, r.rec.group)
 	t.guards = append(t.guards, Guard{Key: key, Is: Unchanged, Rev: r.rev})
+	more := append(binary.AppendUvarint(nil, uint64(together)), r.rec.group...)
 	t.writes = append(t.writes,
 		Write{Key: key, Delete: true},
-		Write{Key: t.q.lay.claim(session, r.key), Value: r.rec.encode(binary.AppendUvarint(nil, uint64(together))...)})
+		Write{Key: t.q.lay.claim(session, r.key), Value: r.rec.encode(more...)})
+	if r.rec.group != "" {
+		t.hold(r.key, r.rec.group)
+	}
 }
 
 // gone ends an item.
@@ -40,12 +47,13 @@ func (t *transaction) gone(k Key) {
 
 // back puts an item to its old place.
 func (t *transaction) back(k Key, r record) {
-	t.writes = append(t.writes, Write{Key: t.q.lay.ready(k), Value: r.encode()})
+	t.writes = append(t.writes, Write{Key: t.q.lay.place(k, r.group), Value: r.encode()})
+	t.mark(t.q.lay, r.group)
 }
 
 // buried makes an item a dead letter.
 func (t *transaction) buried(k Key, r record, why string) {
-	t.writes = append(t.writes, Write{Key: t.q.lay.dead(k), Value: r.encode([]byte(why)...)})
+	t.writes = append(t.writes, Write{Key: t.q.lay.dead(k), Value: encodeDead(r, why)})
 }
 
 // lower lets items go back to places from a hint on: the floor is put there if it is above,

@@ -110,8 +110,12 @@ func (t *Tx) fits(guards, writes int) error {
 		if !to[a.to] { // its floor, and its bell
 			to[a.to], guards, writes = true, guards+1, writes+1
 		}
-		if writes += 2 * len(a.items); a.id != "" {
+		writes += 2 * len(a.items)
+		if a.id != "" {
 			guards, writes, size = guards+1, writes+2, size+a.to.lay.idSize(a.id)
+		}
+		if a.group != "" { // its marker, and the version of the layout
+			guards, writes = guards+1, writes+2
 		}
 		for _, item := range a.items {
 			size += len(item) + 2*len(a.to.lay.root) + 64
@@ -134,9 +138,12 @@ func (t *transaction) add(ctx context.Context, tx *Tx, producer uint64) error {
 	rung := map[*Queue]bool{}
 	for i := range tx.adds {
 		a := &tx.adds[i]
-		s, err := a.to.read(ctx, a.to.lay.idRanges(a.id)...)
+		s, err := a.to.read(ctx, append([]Range{a.to.lay.version()}, a.to.lay.idRanges(a.id)...)...)
 		if err != nil {
 			return err
+		}
+		if a.group != "" {
+			t.raise(a.to.lay, s.of[0])
 		}
 		if !rung[a.to] {
 			rung[a.to] = true
@@ -144,13 +151,13 @@ func (t *transaction) add(ctx context.Context, tx *Tx, producer uint64) error {
 			t.writes = append(t.writes, Write{Key: append(a.to.lay.all("n"), 'c')})
 		}
 		if a.id != "" {
-			a.repeat = t.once(a.to, a.id, s.of[0], newKey(s.now(), producer, n)) != nil
+			a.repeat = t.identify(a.to, a.id, s.of[1], newKey(s.now(), producer, n)) != nil
 		}
 		if a.repeat {
 			continue
 		}
 		for _, item := range a.items {
-			t.item(a.to, newKey(s.now(), producer, n), item)
+			t.added(a.to.lay, newKey(s.now(), producer, n), item, a.group)
 			n++
 		}
 	}

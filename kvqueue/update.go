@@ -32,12 +32,11 @@ func (m *member) claimAlone(ctx context.Context) (wait time.Duration, err error)
 	want, fits := takers[0].want, m.fitsBeside()
 	t := transaction{q: m.q, guards: []Guard{m.lives()}}
 	along := m.addCarried(&t)
-	front := Range{Begin: m.q.lay.from("q", look.head.floor), End: after(m.q.lay.all("q")), Limit: want}
 	payloads := async.Execute(ctx, func(ctx context.Context) ([][]byte, error) { return m.q.payloads(ctx, look.front) })
 	var mine []ready
 	begin := time.Now()
-	rev, err := m.q.update.Update(ctx, []Range{front}, func(results []Result, _ Rev) ([]Guard, []Write, error) {
-		first := m.q.lay.readyOf(results[0])
+	rev, err := m.q.update.Update(ctx, m.q.frontRanges(look, want), func(results []Result, _ Rev) ([]Guard, []Write, error) {
+		first := m.q.frontOf(look, results, want)
 		mine = nil // of a try that came to nothing
 		for _, s := range deal([]int{want}, first, m.q.maxItem, fits) {
 			mine = first[:s.end]

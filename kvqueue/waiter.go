@@ -10,24 +10,25 @@ type share struct{ begin, end int }
 
 // deal gives the first ready items of a queue, in order, to those who want some, in order: to each as
 // many as it wants, but an item that has been tried before goes to somebody alone, so that
-// it cannot take a batch with it when it fails again. limit returns whether that many items for that many
+// it cannot take a batch with it when it fails again. fits returns whether items of such a weight for that many
 // takers fit into one transaction, and most is how many bytes one share may have.
 func deal(wants []int, first []ready, most int, fits func(takers, items int) bool) []share {
 	var shares []share
-	n := 0
+	n, weight := 0, 0
 	for _, want := range wants {
 		s := share{n, n}
 		bytes := 0
-		for n < len(first) && s.end-s.begin < want && fits(len(shares)+1, n+1) {
+		for n < len(first) && s.end-s.begin < want && fits(len(shares)+1, weight+first[n].rec.weight()) {
 			h := first[n]
 			bytes += int(h.rec.size)
-			if alone := h.rec.attempts() > 0; s.end > s.begin && (alone || bytes > most) {
-				break
-			} else if n++; alone {
-				s.end = n
+			alone := h.rec.attempts() > 0
+			if s.end > s.begin && (alone || bytes > most) {
 				break
 			}
-			s.end = n
+			n, weight = n+1, weight+h.rec.weight()
+			if s.end = n; alone {
+				break
+			}
 		}
 		if s.begin == s.end {
 			break

@@ -50,7 +50,11 @@ func (m *member) follow(ctx context.Context) error {
 // watch takes in changes until the watch ends, and returns why.
 func (m *member) watch(ctx context.Context, rev Rev, claims []byte) error {
 	lay := m.q.lay
-	for e, err := range m.q.kv.Watch(ctx, rev, lay.all("n"), lay.all("r"), lay.all("l"), lay.all("s"), lay.policy(), claims) {
+	prefixes := [][]byte{lay.all("n"), lay.all("r"), lay.all("l"), lay.all("s"), lay.policy(), claims}
+	if m.q.update != nil { // else the one that assigns sees all claims end
+		prefixes = append(prefixes, lay.all("g"))
+	}
+	for e, err := range m.q.kv.Watch(ctx, rev, prefixes...) {
 		if err != nil {
 			return ignoreCompacted(err)
 		}
@@ -94,6 +98,10 @@ func (m *member) see(ctx context.Context, e Event) {
 	switch {
 	case bytes.HasPrefix(e.Key, lay.all("n")):
 		m.wake()
+	case bytes.HasPrefix(e.Key, lay.all("g")):
+		if _, _, item, ok := lay.groupIn(e.Key); ok && !item && e.Deleted { // a group is not held any more
+			m.wake()
+		}
 	case bytes.HasPrefix(e.Key, lay.all("r")):
 		m.seePlaces(e)
 	case bytes.HasPrefix(e.Key, lay.all("w")):
@@ -175,8 +183,8 @@ func (l layout) claimOf(p Pair, ended bool) (id int64, r ready, err error) {
 	if !ended {
 		var more []byte
 		r.rec, more, err = decodeRecord(p.Value)
-		n, _ := binary.Uvarint(more)
-		r.together = max(int(n), 1)
+		n, size := binary.Uvarint(more)
+		r.together, r.rec.group = max(int(n), 1), string(more[max(size, 0):])
 	}
 	return id, r, err
 }

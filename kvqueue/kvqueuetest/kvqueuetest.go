@@ -27,7 +27,7 @@ func Run(t *testing.T, open func(t testing.TB) kvqueue.KV) {
 	for _, part := range []struct {
 		name  string
 		tests []test
-	}{{"store", storeTests}, {"queue", queueTests}, {"operations", operationTests}} {
+	}{{"store", storeTests}, {"queue", queueTests}, {"operations", operationTests}, {"groups", groupTests}} {
 		t.Run(part.name, func(t *testing.T) {
 			for _, test := range part.tests {
 				t.Run(test.name, func(t *testing.T) { test.run(newFixture(t, open(t))) })

@@ -44,7 +44,7 @@ func TestHistoriesOnAFileAreLinearizable(t *testing.T) {
 					return faulty
 				}, proof.Limits(kvqueue.TTL(time.Hour))...)
 				require.NoError(t, err)
-				c.Second = 100 * time.Millisecond
+				c.Second, c.Groups = 100*time.Millisecond, int(seed)
 				clients = append(clients, c)
 			}
 			h.Record(t, one, clients, 8, nil)

@@ -15,6 +15,7 @@ const mostLines = 63
 func putCommand(f *flag.FlagSet) func(context.Context, *env) error {
 	whole := f.Bool("whole", false, "all of stdin is one item")
 	id := f.String("id", "", "the id of the one item: a repeat adds nothing, and so may follow a put that has failed")
+	group := f.String("group", "", "the items are of this `group`: one of it is taken at a time, in order")
 	quiet := f.Bool("quiet", false, "do not say what was added")
 	return func(ctx context.Context, e *env) error {
 		if *whole && len(e.args) > 0 {
@@ -24,7 +25,7 @@ func putCommand(f *flag.FlagSet) func(context.Context, *env) error {
 			return usagef("-id is of one item: give one value, or -whole")
 		}
 		return e.with(ctx, func(q *kvqueue.Queue) error {
-			p := &putter{env: e, q: q, id: *id}
+			p := &putter{env: e, q: q, id: *id, group: *group}
 			err := p.put(ctx, *whole)
 			switch {
 			case *quiet || p.added == 0 && !p.repeat:
@@ -46,6 +47,7 @@ type putter struct {
 	q           *kvqueue.Queue
 	id          string // of the one item; empty: none
 	repeat      bool   // an item had the id
+	group       string // of all items; empty: none
 	added       int
 	first, last kvqueue.Key
 }
@@ -69,21 +71,44 @@ func (p *putter) put(ctx context.Context, whole bool) error {
 }
 
 func (p *putter) add(ctx context.Context, items [][]byte) error {
-	if p.id != "" {
+	switch {
+	case p.id != "":
 		return p.addOnce(ctx, items[0])
+	case p.group != "":
+		return p.addToGroup(ctx, items)
 	}
 	pos, err := p.q.Enqueue(ctx, items...)
+	p.count(pos)
+	return err
+}
+
+// addToGroup adds one item after another.
+func (p *putter) addToGroup(ctx context.Context, items [][]byte) error {
+	for _, item := range items {
+		key, err := p.q.Add(ctx, item, kvqueue.Group(p.group))
+		if err != nil {
+			return err
+		}
+		p.count(kvqueue.Position{First: key, Last: key, Items: 1})
+	}
+	return nil
+}
+
+func (p *putter) count(pos kvqueue.Position) {
 	if pos.Items > 0 {
 		if p.added == 0 {
 			p.first = pos.First
 		}
 		p.added, p.last = p.added+pos.Items, pos.Last
 	}
-	return err
 }
 
 func (p *putter) addOnce(ctx context.Context, item []byte) error {
-	k, err := p.q.Add(ctx, item, kvqueue.ID(p.id))
+	options := []kvqueue.AddOption{kvqueue.ID(p.id)}
+	if p.group != "" {
+		options = append(options, kvqueue.Group(p.group))
+	}
+	k, err := p.q.Add(ctx, item, options...)
 	if err == nil {
 		p.first, p.last, p.added = k, k, int(p.q.Stats().Enqueued)
 		p.repeat = p.added == 0

@@ -37,7 +37,18 @@ func itemJSON(i kvqueue.Item) map[string]any {
 	} else {
 		v["base64"] = i.Value
 	}
+	if i.Group != "" {
+		v["group"] = i.Group
+	}
 	return v
+}
+
+// ofGroup says of which group an item is, if it is of one.
+func ofGroup(i kvqueue.Item) string {
+	if i.Group == "" {
+		return ""
+	}
+	return fmt.Sprintf(" group=%q", i.Group)
 }
 
 func peekCommand(f *flag.FlagSet) func(context.Context, *env) error {
@@ -56,9 +67,9 @@ func peekCommand(f *flag.FlagSet) func(context.Context, *env) error {
 				case e.json:
 					err = e.writeJSON(itemJSON(i))
 				case i.Attempt > 0:
-					e.sayf("%v %s (%d tries)\n", i.Key, quoted(i.Value), i.Attempt)
+					e.sayf("%v %s (%d tries)%s\n", i.Key, quoted(i.Value), i.Attempt, ofGroup(i))
 				default:
-					e.sayf("%v %s\n", i.Key, quoted(i.Value))
+					e.sayf("%v %s%s\n", i.Key, quoted(i.Value), ofGroup(i))
 				}
 			}
 			return err
@@ -104,6 +115,10 @@ func (e *env) showAudit(a kvqueue.Audit) error {
 	row("ready", a.Ready, "")
 	if !a.Oldest.IsZero() {
 		row("oldest", max(0, time.Since(a.Oldest)).Round(time.Second), "since the first ready item was added")
+	}
+	if a.Groups > 0 {
+		row("grouped", a.Grouped, "of the ready ones are of a group")
+		row("groups", a.Groups, "have items that are ready or claimed")
 	}
 	row("claimed", a.Claimed, "")
 	row("dead", a.Dead, "")

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -156,6 +157,9 @@ func (t *taker) one(ctx context.Context, item kvqueue.Item) error {
 		return err
 	}
 	vars := []string{"KVQ_QUEUE=" + t.name, "KVQ_KEY=" + item.Key.String(), fmt.Sprint("KVQ_ATTEMPT=", item.Attempt), fmt.Sprint("KVQ_FENCE=", item.Fence)}
+	if item.Group != "" && strings.IndexByte(item.Group, 0) < 0 {
+		vars = append(vars, "KVQ_GROUP="+item.Group)
+	}
 	if len(item.Value) <= mostInEnvironment && bytes.IndexByte(item.Value, 0) < 0 {
 		vars = append(vars, "KVQ_ITEM="+string(item.Value))
 	}

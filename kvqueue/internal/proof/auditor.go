@@ -28,16 +28,18 @@ type Auditor struct {
 
 	faults   []string
 	items    map[string]*biography      // by key
-	places   map[string]map[string]bool // by key: where the item is: q, x, or w and the session
+	places   map[string]map[string]bool // by key: where the item is: q, g, x, or w and the session
 	payloads map[string]bool
 	sessions map[string]map[string]bool // by session: which of l and s there are
 	requests map[string]string          // by key: the session
+	groups   *groups
 	floor    uint64
 }
 
 // A biography is what the store has shown of one item.
 type biography struct {
 	value   string
+	group   string
 	put     kvqueue.Rev // of its payload
 	hint    uint64
 	claimed kvqueue.Rev // its first claim
@@ -49,7 +51,7 @@ type biography struct {
 // NewAuditor returns an auditor of the queue of a name, with the usual prefix.
 func NewAuditor(name string) *Auditor {
 	return &Auditor{root: "kvq/" + name + "/", changed: make(chan struct{}), items: map[string]*biography{}, places: map[string]map[string]bool{},
-		payloads: map[string]bool{}, sessions: map[string]map[string]bool{}, requests: map[string]string{}}
+		payloads: map[string]bool{}, sessions: map[string]map[string]bool{}, requests: map[string]string{}, groups: newGroups()}
 }
 
 func (a *Auditor) fault(format string, args ...any) {
@@ -133,6 +135,7 @@ func (a *Auditor) sync(ctx context.Context, kv kvqueue.KV) error {
 	clear(a.payloads)
 	clear(a.sessions)
 	clear(a.requests)
+	a.groups = newGroups()
 	events := make([]kvqueue.Event, len(results[0].Pairs))
 	for i, p := range results[0].Pairs {
 		events[i] = kvqueue.Event{Pair: p}
@@ -211,7 +214,20 @@ func (a *Auditor) play(rev kvqueue.Rev, events []kvqueue.Event) {
 		case 'd', 'q', 'x', 'w':
 			key := rest[len(rest)-20:]
 			touched[key] = true
-			a.item(kind, key, rest, e)
+			if a.item(kind, key, rest, e); kind == 'w' {
+				a.groups.claim(rest, e, rev)
+			}
+		case 'g':
+			name, key := a.groups.grouped(rest, e.Deleted)
+			if key != "" {
+				touched[key] = true
+				a.item(kind, key, rest, e)
+				if b := a.items[key]; b != nil {
+					b.group = name
+				}
+			}
+		case 'm':
+			a.groups.group(rest).marked = !e.Deleted
 		case 'l', 's':
 			a.session(rest, kind, e.Deleted)
 			all = all || e.Deleted
@@ -229,6 +245,7 @@ func (a *Auditor) play(rev kvqueue.Rev, events []kvqueue.Event) {
 	for key := range touched {
 		a.look(rev, key)
 	}
+	a.groups.look(rev, a.fault)
 	for key, id := range a.requests {
 		if !a.sessions[id]["l"] {
 			a.fault("C5: at %d the request %x stands, and its session %s has ended", rev, key, id)

@@ -36,6 +36,21 @@ func named(name string, value ...byte) kvqueue.Write {
 	return kvqueue.Write{Key: []byte("kvq/q/" + name), Value: value}
 }
 
+// Keys of the group a.
+var (
+	marked = named("m/a")
+	held   = named("g/a/")
+	free   = kvqueue.Write{Key: held.Key, Delete: true}
+)
+
+func ready(hint uint64) kvqueue.Write {
+	return kvqueue.Write{Key: append([]byte("kvq/q/g/a/"), key("q", hint)[len("kvq/q/q/"):]...), Value: []byte{0, 0, 1}}
+}
+func taken(hint uint64) kvqueue.Write { return kvqueue.Write{Key: ready(hint).Key, Delete: true} }
+func claimed(hint uint64) kvqueue.Write {
+	return kvqueue.Write{Key: key("w", hint), Value: []byte{0, 0, 1, 1, 'a'}}
+}
+
 // An auditor sees each fault in the transactions of a store, whether it follows them or
 // finds them done.
 func TestAnAuditorSeesWhatIsWrong(t *testing.T) {
@@ -58,6 +73,13 @@ func TestAnAuditorSeesWhatIsWrong(t *testing.T) {
 		"there again":              {"C2", true, [][]kvqueue.Write{{put("d", 1), put("q", 1)}, {del("d", 1), del("q", 1)}, {put("d", 1), put("q", 1)}}},
 		"out of order": {"C3", true, [][]kvqueue.Write{{lives, put("d", 1), put("q", 1)}, {put("d", 99), put("q", 99)},
 			{del("q", 99), put("w", 99)}, {del("q", 1), put("w", 1)}}},
+		"the life of a group":                    {"", true, [][]kvqueue.Write{{lives, put("d", 1), ready(1), marked}, {taken(1), claimed(1), held}, {del("d", 1), del("w", 1), free}}},
+		"two of a group":                         {"G1", false, [][]kvqueue.Write{{lives, put("d", 1), claimed(1), held}, {put("d", 2), claimed(2)}}},
+		"a group is not held":                    {"G1", false, [][]kvqueue.Write{{lives, put("d", 1), claimed(1)}}},
+		"a group is held":                        {"G1", false, [][]kvqueue.Write{{held}}},
+		"not the first":                          {"G2", true, [][]kvqueue.Write{{lives, put("d", 1), put("d", 2), ready(1), ready(2), marked}, {taken(2), claimed(2), held}}},
+		"no marker":                              {"G3", false, [][]kvqueue.Write{{put("d", 1), ready(1)}}},
+		"two places, of which one is in a group": {"C1", false, [][]kvqueue.Write{{put("d", 1), put("q", 1), ready(1), marked}}},
 	} {
 		for _, follows := range []bool{true, false} {
 			if !follows && c.passes {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ambit-go/ambit/kvqueue"
@@ -17,6 +18,7 @@ type Client struct {
 	Dice   *Dice
 	Second time.Duration // for how long a second is meant
 	Slow   int           // of so many handlers one takes longer than a session may live
+	Groups int           // of which the values are that it adds, beside those of none
 	s      Scribe
 	delays bool // what has failed does not come back at once
 }
@@ -81,19 +83,30 @@ func (c *Client) void(ids ...int64) {
 // Produce adds a value, and perhaps does not wait for the answer: then it may be added at any
 // later time.
 func (c *Client) Produce(ctx context.Context, v string) {
+	var options []kvqueue.AddOption
+	if n := c.Dice.N(c.Groups + 1); n > 0 {
+		v = fmt.Sprint(v, "@", n)
+		options = append(options, kvqueue.Group(groupOf(v)))
+	}
 	id, cancel := c.s.Tick(), func() {}
 	c.s.Note(Entry{Kind: Began, ID: id, What: Enqueue, Who: c.Who, Value: v})
 	if c.Dice.N(5) == 0 {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(c.Dice.N(int(c.Second/100))))
 	}
 	defer cancel()
-	pos, err := c.Queue.Enqueue(ctx, []byte(v))
+	key, err := c.Queue.Add(ctx, []byte(v), options...)
 	switch {
 	case err == nil:
-		c.s.Note(Entry{Kind: Ended, ID: id, At: c.s.Tick(), Key: pos.First.String()})
+		c.s.Note(Entry{Kind: Ended, ID: id, At: c.s.Tick(), Key: key.String()})
 	case !errors.Is(err, kvqueue.ErrUnknown):
 		c.void(id)
 	}
+}
+
+// groupOf returns the group of a value.
+func groupOf(v string) string {
+	_, group, _ := strings.Cut(v, "@")
+	return group
 }
 
 // Consume takes items until ctx ends. Those are good that are only acknowledged.

@@ -178,11 +178,11 @@ func (h *History) Verdict() (result porcupine.CheckResult, faults []string) {
 	if given != "" {
 		return porcupine.Illegal, []string{given}
 	}
-	steps, faults := h.steps()
+	steps, groups, faults := h.steps()
 	if len(faults) > 0 {
 		return porcupine.Illegal, faults
 	}
-	return porcupine.CheckOperationsTimeout(model(), steps, 20*time.Second), nil
+	return porcupine.CheckOperationsTimeout(model(groups), steps, 20*time.Second), nil
 }
 
 // Check has a test fail if there is no such order. One that is not found within twenty seconds is not
@@ -191,7 +191,7 @@ func (h *History) Check(t testing.TB) {
 	t.Helper()
 	begin := time.Now()
 	result, faults := h.Verdict()
-	steps, _ := h.steps()
+	steps, _, _ := h.steps()
 	switch result {
 	case porcupine.Ok:
 		t.Logf("an order of %d steps was found in %v: %s", len(steps), time.Since(begin), h.counts())
@@ -211,7 +211,7 @@ func (h *History) Check(t testing.TB) {
 // counts says how much of everything there is.
 func (h *History) counts() string {
 	n := map[string]int{}
-	steps, _ := h.steps()
+	steps, _, _ := h.steps()
 	for _, o := range steps {
 		m := o.Input.(move)
 		if n[m.what]++; !m.sure {

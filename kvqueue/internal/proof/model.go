@@ -72,20 +72,20 @@ const (
 	gone
 )
 
-// model is a queue of all items of a history. Claims take the first that is ready; an item that
-// is given back is at its old place.
-func model() porcupine.Model {
+// model is a queue of all items of a history, of which it knows the groups. Claims take the first of no group that
+// is ready, or the first of a group of which none is claimed; an item that is given back is at its old place.
+func model(groups []string) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return "" },
 		Step: func(state, input, _ any) (bool, any) {
-			return step(state.(string), input.(move))
+			return step(state.(string), input.(move), groups)
 		},
 		DescribeOperation: func(input, _ any) string { return input.(move).String() },
 	}
 }
 
 // step is what becomes of a queue by a move, and whether that may be.
-func step(state string, m move) (bool, any) {
+func step(state string, m move, groups []string) (bool, any) {
 	if m.what == Empty {
 		return isEmpty(state), state
 	}
@@ -98,7 +98,7 @@ func step(state string, m move) (bool, any) {
 		ok = i[place] == nowhere
 		i[place] = ready
 	case handed, hidden:
-		if ok = isFirst(next, m.item) && m.fits(i); ok {
+		if ok = isFirst(next, m.item, groups) && m.fits(i); ok {
 			i[place], i[holder] = held, m.claim
 			if m.fenced {
 				i[last] = m.claim
@@ -122,10 +122,12 @@ func step(state string, m move) (bool, any) {
 	return false, state
 }
 
-// isFirst reports whether an item is ready, and none before it is.
-func isFirst(state []byte, item int) bool {
-	for i := range item {
-		if state[i*width+place] == ready {
+// isFirst reports whether an item is ready, and of its group none before it is, and none is claimed; or, if it is of no group,
+// none before it is that is of none.
+func isFirst(state []byte, item int, groups []string) bool {
+	for i := range len(state) / width {
+		is := state[i*width+place]
+		if groups[i] == groups[item] && (i < item && is == ready || is == held && groups[i] != "") {
 			return false
 		}
 	}

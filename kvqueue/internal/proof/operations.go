@@ -104,6 +104,11 @@ func (o *operations) next(c *claimed) (soonest, latest int64) {
 	if c.Fence == 0 {
 		return 0, never
 	}
+	defer func() {
+		if groupOf(o.values[c.Key]) != "" { // a claim keeps those from being claimed that have come before its item meanwhile
+			soonest = 0
+		}
+	}()
 	soonest, latest = never, never
 	for _, d := range o.claims {
 		switch {

@@ -56,8 +56,8 @@ type sent struct {
 	rev, end int64 // 0, never: not known
 }
 
-// steps are those of the history, and what nothing could explain.
-func (h *History) steps() ([]porcupine.Operation, []string) {
+// steps are those of the history, the groups of all items, and what nothing could explain.
+func (h *History) steps() (all []porcupine.Operation, groups, faults []string) {
 	t := &telling{asked: map[int64]*asked{}, sent: map[int64]*sent{}, owners: map[string]string{}, latest: map[string]string{},
 		over: map[string]int64{}, lapsed: map[fenced]int64{}, keys: map[string]string{}}
 	h.mu.Lock()
@@ -68,8 +68,12 @@ func (h *History) steps() ([]porcupine.Operation, []string) {
 	t.order()
 	t.match()
 	o := operations{telling: t, h: h, items: t.number()}
-	all := o.make()
-	return all, t.faults
+	all = o.make()
+	groups = make([]string, len(o.items))
+	for key, i := range o.items {
+		groups[i] = groupOf(o.values[key])
+	}
+	return all, groups, t.faults
 }
 
 func (t *telling) fault(format string, args ...any) {

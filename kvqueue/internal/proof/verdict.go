@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 // This file says what an auditor has found when all is over.
 
 // Order looks whether C3 holds of the first claims: what was there when another item's enqueue
-// began is claimed no later than that item.
+// began is claimed no later than that item, if both are of one group, or of none.
 func (a *Auditor) Order() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -25,7 +26,7 @@ func (a *Auditor) Order() {
 	slices.SortFunc(all, func(x, y *biography) int { return int(x.claimed - y.claimed) })
 	for i, early := range all {
 		for _, late := range all[i+1:] {
-			if late.claimed > early.claimed && uint64(late.put) <= early.hint {
+			if late.group == early.group && late.claimed > early.claimed && uint64(late.put) <= early.hint {
 				a.fault("C3: %q was there at %d, before %q began (%d), but was claimed at %d, after %d", late.value, late.put, early.value, early.hint, late.claimed, early.claimed)
 			}
 		}
@@ -42,7 +43,9 @@ func (a *Auditor) Compare(ctx context.Context, kv kvqueue.KV) error {
 	defer a.mu.Unlock()
 	there := 0
 	for _, p := range results[0].Pairs {
-		if key := p.Key[max(len(p.Key)-20, 0):]; strings.IndexByte("qxw", p.Key[len(a.root)]) >= 0 {
+		kind, key := p.Key[len(a.root)], p.Key[max(len(p.Key)-20, 0):]
+		_, ofGroup, _ := bytes.Cut(p.Key[min(len(a.root)+2, len(p.Key)):], []byte("/"))
+		if strings.IndexByte("qxw", kind) >= 0 || kind == 'g' && len(ofGroup) > 0 {
 			if there++; a.places[string(key)] == nil {
 				a.fault("at %d there is %q, which nothing has shown", rev, p.Key)
 			}

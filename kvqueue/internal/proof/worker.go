@@ -86,9 +86,14 @@ func (w *Worker) produce(ctx context.Context, q *kvqueue.Queue) {
 		w.Note(Adds, values...)
 		var pos kvqueue.Position
 		var err error
-		if n < 5 && w.Dice.N(4) == 0 {
+		switch group := kvqueue.Group(fmt.Sprint("group/", w.Dice.N(3))); {
+		case n == 1 && w.Dice.N(4) > 0:
+			_, err = q.Add(ctx, items[0], group)
+		case n == 2:
+			err = q.Transact(ctx, func(tx *kvqueue.Tx) { tx.Add(q, items[0], group); tx.Add(q, items[1], group) })
+		case n < 5 && w.Dice.N(4) == 0:
 			err = q.Transact(ctx, func(tx *kvqueue.Tx) { tx.Enqueue(q, items...) })
-		} else {
+		default:
 			pos, err = q.Enqueue(ctx, items...)
 		}
 		switch {
@@ -125,6 +130,13 @@ func texts(items []kvqueue.Item) (values []string) {
 }
 
 func (w *Worker) handle(ctx context.Context, q, out *kvqueue.Queue, items []kvqueue.Item) error {
+	had := map[string]bool{}
+	for _, i := range items {
+		if had[i.Group] {
+			w.Note(Fault, fmt.Sprintf("two items of the group %q are in one claim", i.Group))
+		}
+		had[i.Group] = i.Group != ""
+	}
 	if w.Dice.N(2) == 0 {
 		w.pause(ctx, 0.5)
 	}
@@ -159,11 +171,14 @@ func (w *Worker) commit(ctx context.Context, q, out *kvqueue.Queue, items []kvqu
 	w.Note(Commits, values...)
 	err := q.Commit(ctx, items, func(tx *kvqueue.Tx) {
 		for _, i := range items {
+			options := []kvqueue.AddOption{}
 			if _, isShared := strings.CutPrefix(string(i.Value), shared); isShared {
-				tx.Add(out, i.Value, kvqueue.ID(string(i.Value)))
-			} else {
-				tx.Enqueue(out, i.Value)
+				options = append(options, kvqueue.ID(string(i.Value)))
 			}
+			if i.Group != "" {
+				options = append(options, kvqueue.Group(i.Group))
+			}
+			tx.Add(out, i.Value, options...)
 			tx.Put(fmt.Appendf(nil, "effect/%s", i.Value), nil)
 			tx.If(kvqueue.Guard{Key: fmt.Appendf(nil, "effect/%s", i.Value), Is: kvqueue.Absent})
 		}

@@ -101,12 +101,26 @@ func (p *Problems) Pos(at Mark) pipeline.Pos {
 	return pipeline.Pos{File: p.files[at.File].name, Line: at.Line, Column: at.Column}
 }
 
+// order returns what compares places for people: a file with a header is read twice, as it stands and with its inputs, and
+// is one for them.
+func (p *Problems) order() func(a, b Mark) int {
+	first := make([]int, len(p.files))
+	for i, f := range p.files {
+		first[i] = slices.IndexFunc(p.files, func(known source) bool { return known.name == f.name })
+	}
+	return func(a, b Mark) int {
+		a.File, b.File = first[a.File], first[b.File]
+		return a.Compare(b)
+	}
+}
+
 // Err returns an *Errors, or nil if all is well.
 func (p *Problems) Err() error {
 	if len(p.list) == 0 {
 		return nil
 	}
-	slices.SortFunc(p.list, func(a, b problem) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.text, b.text)) })
+	compare := p.order()
+	slices.SortFunc(p.list, func(a, b problem) int { return cmp.Or(compare(a.at, b.at), cmp.Compare(a.text, b.text)) })
 	shown := p.list[:min(len(p.list), MaxReported)]
 	e := &pipeline.Errors{More: len(p.list) - len(shown) + p.lost}
 	lines := make(map[int][]string)

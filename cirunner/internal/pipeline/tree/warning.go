@@ -59,9 +59,9 @@ func (p *Problems) Ignore(at Mark, keyword, why string) {
 
 // SortedWarnings returns the warnings in the order of the file.
 func (p *Problems) SortedWarnings() []pipeline.Warning {
-	keywords := words.SortedKeys(p.warnings)
+	keywords, compare := words.SortedKeys(p.warnings), p.order()
 	slices.SortFunc(keywords, func(a, b string) int {
-		return cmp.Or(p.warnings[a].first.Compare(p.warnings[b].first), cmp.Compare(a, b))
+		return cmp.Or(compare(p.warnings[a].first, p.warnings[b].first), cmp.Compare(a, b))
 	})
 	var all []pipeline.Warning
 	for _, k := range keywords {

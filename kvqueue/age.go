@@ -21,8 +21,10 @@ func (q *Queue) Age(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	var oldest time.Duration
+	behind := false // the first item of no group
 	for _, r := range l.front {
-		if r.rec.added > 0 {
+		counts := r.rec.group != "" || !behind
+		if behind = behind || r.rec.group == ""; counts && r.rec.added > 0 {
 			oldest = max(oldest, time.Since(r.rec.addedAt()))
 		}
 	}

@@ -127,3 +127,17 @@ func TestAnItemFromTheFutureHasNoNegativeAge(t *testing.T) {
 		assert.True(t, items[0].Added.After(time.Now()))
 	})
 }
+
+// Of several ready items without a group the first counts, whatever the clocks of their producers have said.
+func TestTheAgeIsNotThatOfALaterItem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		q := open(t, kv, "q")
+		pos, err := q.Enqueue(t.Context(), []byte("a"), []byte("b"))
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		_, err = kv.Commit(t.Context(), nil, []kvqueue.Write{{Key: append([]byte("kvq/q/q/"), pos.First[:]...), Value: []byte{0, 0, 1}}})
+		require.NoError(t, err)
+		assert.Zero(t, ageOf(t, q), "of the first it is not known")
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -54,6 +55,8 @@ type claim struct {
 	unsure  bool
 	as      verdict
 	counted bool
+
+	delayed atomic.Bool // its run has failed, and it stays claimed until its RetryDelay is over
 
 	mu    sync.Mutex
 	state claimState

@@ -57,6 +57,7 @@ func (l *session) later(batch []*request[settlement]) (now []*request[settlement
 		}
 		s := r.of
 		s.last = true
+		s.claim.delayed.Store(true)
 		l.add(s, d)
 		r.answer(nil)
 	}

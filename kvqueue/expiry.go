@@ -58,8 +58,12 @@ func (m marks) runs(now time.Time) bool {
 }
 
 // next returns the marks with one more, and the hint below which all ids are older than the retention. A
-// producer may take some time from its look at the revision to its transaction: there is one mark more for that.
+// producer may take some time from its look at the revision to its transaction: there is one mark more for that. Marks
+// from the future are of a store that was mirrored: by them what is added now would be old.
 func (m marks) next(now mark, retention time.Duration) (n marks, due uint64) {
+	if last := len(m.Marks) - 1; last >= 0 && m.Marks[last].Hint > now.Hint {
+		m.Marks = nil
+	}
 	age := time.Duration(0)
 	for i := len(m.Marks) - 1; i >= 0; i-- {
 		if age += m.Marks[i].Lasts; age >= retention+now.Lasts {

@@ -1,8 +1,10 @@
 package kvqueue_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -106,5 +108,30 @@ func TestAnItemWithAnIDAndAGroup(t *testing.T) {
 		assert.Equal(t, []string{"a.2"}, try(t, q, 9, true))
 		assert.Equal(t, []string{"3"}, try(t, q, 9, true))
 		soundGroups(t, kv, q)
+	})
+}
+
+// What comes to a group while it is purged stays, or is deleted: a purge ends though items come as fast as it deletes them.
+func TestAPurgeEndsThoughItemsComeToAGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		net := newCut(kv)
+		q, producer := open(t, net, "q"), open(t, kv, "q")
+		some := slices.Repeat([]string{"a.1"}, 63)
+		for range 5 {
+			add(t, producer, some...)
+		}
+		purges := 0
+		net.intercept(func(_ []kvqueue.Guard, w []kvqueue.Write) error {
+			if bytes.HasPrefix(w[0].Key, []byte("kvq/q/g/")) && w[0].Delete && purges < 20 {
+				purges++
+				add(t, producer, some...)
+			}
+			return nil
+		})
+		n, err := q.Purge(t.Context(), kvqueue.Filter{})
+		require.NoError(t, err)
+		assert.GreaterOrEqual(t, n, 5*63)
+		assert.Less(t, purges, 10)
 	})
 }

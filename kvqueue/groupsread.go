@@ -9,9 +9,15 @@ import (
 // This file looks at all that a store holds of groups.
 
 // allGrouped yields the keys of groups, in the order of groups, and in each of them in the order of items: first that which says that the
-// group is held, if it is. Those that this package did not write are left out.
+// group is held, if it is. Those that this package did not write are left out, and items that are added meanwhile: a look at all of
+// them ends, however fast they come.
 func (q *Queue) allGrouped(ctx context.Context) iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
+		s, err := q.read(ctx)
+		if err != nil {
+			yield(Pair{}, err)
+			return
+		}
 		for begin, end := q.lay.all("g"), after(q.lay.all("g")); ; {
 			results, _, err := q.kv.Read(ctx, Range{Begin: begin, End: end, Limit: pageSize})
 			if err != nil {
@@ -20,7 +26,11 @@ func (q *Queue) allGrouped(ctx context.Context) iter.Seq2[Pair, error] {
 			}
 			for _, p := range results[0].Pairs {
 				begin = append(bytes.Clone(p.Key), 0)
-				if _, _, _, ok := q.lay.groupIn(p.Key); ok && !yield(p, nil) {
+				group, k, item, ok := q.lay.groupIn(p.Key)
+				switch {
+				case item && k.hint() > s.now(): // so are those behind it
+					begin = after(q.lay.held(group))
+				case ok && !yield(p, nil):
 					return
 				}
 			}

@@ -106,16 +106,28 @@ func (q *Queue) mend(ctx context.Context, s *snapshot) error {
 	return err
 }
 
-// check mends the head if there is an item from the future: the store was restored or
+// check mends the head if there is an item from the future, or the id of one that is gone: the store was restored or
 // mirrored, and its revisions have gone back behind the floor or not.
 func (q *Queue) check(ctx context.Context) error {
+	for _, kind := range hinted {
+		if err := q.checkKind(ctx, kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hinted are the kinds of keys in which each hint is that ever was of an item, as long as that is of use.
+var hinted = []string{"d", "j"}
+
+func (q *Queue) checkKind(ctx context.Context, kind string) error {
 	s, err := q.read(ctx)
 	if err != nil {
 		return err
 	}
-	end := after(q.lay.all("d"))
+	end := after(q.lay.all(kind))
 	for {
-		begin := q.lay.from("d", s.now()+1)
+		begin := q.lay.from(kind, s.now()+1)
 		if s, err = q.read(ctx, Range{Begin: begin, End: end, Limit: pageSize, KeysOnly: true}); err != nil {
 			return err
 		}
@@ -123,7 +135,7 @@ func (q *Queue) check(ctx context.Context) error {
 		if len(pairs) == 0 {
 			return nil
 		}
-		if last := q.lay.lastHintOf(pairs); last == 0 { // others have written those
+		if last := q.lay.lastHintOf(kind, pairs); last == 0 { // others have written those
 			return nil
 		} else if last > s.now() {
 			if err := ignore(q.mend(ctx, s)); err != nil {
@@ -133,33 +145,35 @@ func (q *Queue) check(ctx context.Context) error {
 	}
 }
 
-// lastHintOf returns the greatest hint of payloads; 0: there is none.
-func (l layout) lastHintOf(pairs []Pair) (last uint64) {
+// lastHintOf returns the greatest hint of keys of one kind; 0: there is none.
+func (l layout) lastHintOf(kind string, pairs []Pair) (last uint64) {
 	for _, p := range pairs {
-		if k, ok := l.itemIn("d", p.Key); ok {
+		if k, ok := l.itemIn(kind, p.Key); ok {
 			last = max(last, k.hint())
 		}
 	}
 	return last
 }
 
-// lastHint returns the greatest hint of an item. It reads all keys of the queue: it is for a
-// store that was restored.
+// lastHint returns the greatest hint of an item, or of one that is gone and has an id. It reads all keys of the queue: it is
+// for a store that was restored.
 func (q *Queue) lastHint(ctx context.Context) (last uint64, err error) {
-	begin, end := q.lay.all("d"), after(q.lay.all("d"))
-	for {
-		results, _, err := q.kv.Read(ctx, Range{Begin: begin, End: end, Limit: 1000, KeysOnly: true})
-		if err != nil {
-			return 0, err
-		}
-		for _, p := range results[0].Pairs {
-			begin = append(bytes.Clone(p.Key), 0)
-		}
-		last = max(last, q.lay.lastHintOf(results[0].Pairs))
-		if !results[0].More {
-			return last, nil
+	for _, kind := range hinted {
+		for begin, end := q.lay.all(kind), after(q.lay.all(kind)); ; {
+			results, _, err := q.kv.Read(ctx, Range{Begin: begin, End: end, Limit: 1000, KeysOnly: true})
+			if err != nil {
+				return 0, err
+			}
+			for _, p := range results[0].Pairs {
+				begin = append(bytes.Clone(p.Key), 0)
+			}
+			last = max(last, q.lay.lastHintOf(kind, results[0].Pairs))
+			if !results[0].More {
+				break
+			}
 		}
 	}
+	return last, nil
 }
 
 // stall is how long a producer may take from its look at the revision to its transaction

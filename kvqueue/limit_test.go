@@ -249,3 +249,25 @@ func TestConsumeGoesOnAfterTheTimeLimit(t *testing.T) {
 		assert.Equal(t, kvqueue.Length{Dead: 1}, lengthOf(t, q))
 	})
 }
+
+// A run that has failed by Nack is over for the time limit, though its item stays claimed until its next run may come.
+func TestAnItemThatWaitsForItsRetryDelayIsNotOverdue(t *testing.T) {
+	for name, run := range runs {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := &hearing{kind: kvqueue.Overdue}
+				q := open(t, newStore(t), "q", kvqueue.TimeLimit(time.Minute), kvqueue.RetryDelay(time.Hour, time.Hour), h.observe())
+				_, err := q.Enqueue(t.Context(), []byte("a"))
+				require.NoError(t, err)
+				assert.NoError(t, run(t.Context(), q, 1, func(ctx context.Context, items []kvqueue.Item) error {
+					require.NoError(t, q.Nack(ctx, errFails, items...))
+					return async.Sleep(ctx, 10*time.Minute)
+				}))
+				assert.Empty(t, h.all())
+				assert.Equal(t, kvqueue.Length{Claimed: 1}, lengthOf(t, q))
+				time.Sleep(2 * time.Hour)
+				assert.Equal(t, kvqueue.Length{Ready: 1}, lengthOf(t, q))
+			})
+		})
+	}
+}

@@ -114,7 +114,7 @@ func TestIDsGoThoughNoProcessLivesForLong(t *testing.T) {
 	})
 }
 
-// Of a queue without ids nothing is read, or written, for their sake.
+// Of a queue without ids nothing is read, or written, for their sake, once there is a session.
 func TestAQueueWithoutIDsPaysNothingForThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := &marksRead{KV: newStore(t)}
@@ -127,7 +127,7 @@ func TestAQueueWithoutIDsPaysNothingForThem(t *testing.T) {
 		require.NoError(t, err)
 		assert.Empty(t, results[0].Pairs)
 		assert.LessOrEqual(t, kv.times.Load(), int64(80), "a claimer looks whether there are marks, some times in a tenth of the retention")
-		assert.Zero(t, kv.ids.Load())
+		assert.LessOrEqual(t, kv.ids.Load(), int64(4), "Open, and the beginning of a session, look for those of a store that was mirrored")
 	})
 }
 

@@ -3,6 +3,7 @@ package kvqueue_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -461,4 +462,46 @@ func TestAnAuditNamesWhatIsWrongWithIDs(t *testing.T) {
 			assert.Contains(t, strings.Join(a.Faults, "\n"), says)
 		})
 	}
+}
+
+// readless fails the next read.
+type readless struct {
+	*cut
+	fail atomic.Bool
+}
+
+func (r *readless) Read(ctx context.Context, ranges ...kvqueue.Range) ([]kvqueue.Result, kvqueue.Rev, error) {
+	if r.fail.CompareAndSwap(true, false) {
+		return nil, 0, errors.New("the line is busy")
+	}
+	return r.cut.Read(ctx, ranges...)
+}
+
+// The answer to a Commit is lost, and so is the first look at what came of it: the next try sees the ids of the first.
+func TestWhatACommitHasAddedIsToldThoughItsAnswerWasLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		net := &readless{cut: newCut(kv)}
+		in, out := open(t, net, "in"), open(t, net, "out")
+		_, err := in.Enqueue(t.Context(), []byte("a"))
+		require.NoError(t, err)
+		require.NoError(t, in.Do(t.Context(), 1, func(ctx context.Context, items []kvqueue.Item) error {
+			net.intercept(func(g []kvqueue.Guard, w []kvqueue.Write) error {
+				if !writesIn(w, "/i/") {
+					return nil
+				}
+				net.intercept(nil)
+				_, err := kv.Commit(ctx, g, withInner(w))
+				assert.NoError(t, err)
+				net.fail.Store(true)
+				return kvqueue.ErrUnknown
+			})
+			return in.Commit(ctx, items, func(tx *kvqueue.Tx) {
+				tx.Add(out, []byte("b"), kvqueue.ID("b"))
+				tx.Add(out, []byte("b"), kvqueue.ID("b"))
+			})
+		}))
+		assert.EqualValues(t, 1, out.Stats().Enqueued)
+		assert.Equal(t, kvqueue.Length{Ready: 1}, lengthOf(t, out))
+	})
 }

@@ -27,7 +27,8 @@ func newKey(hint uint64, producer uint64, seq uint32) (k Key) {
 	return k
 }
 
-func (k Key) hint() uint64 { return binary.BigEndian.Uint64(k[:]) }
+func (k Key) hint() uint64     { return binary.BigEndian.Uint64(k[:]) }
+func (k Key) producer() uint64 { return binary.BigEndian.Uint64(k[8:]) }
 
 // String returns the key in hexadecimal digits; [ParseKey] reads it.
 func (k Key) String() string { return hex.EncodeToString(k[:]) }

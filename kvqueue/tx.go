@@ -151,10 +151,12 @@ func (t *transaction) add(ctx context.Context, tx *Tx, producer uint64) error {
 			t.writes = append(t.writes, Write{Key: append(a.to.lay.all("n"), 'c')})
 		}
 		if a.id != "" {
-			a.repeat = t.identify(a.to, a.id, s.of[1], newKey(s.now(), producer, n)) != nil
-		}
-		if a.repeat {
-			continue
+			first := t.identify(a.to, a.id, s.of[1], newKey(s.now(), producer, n))
+			before := slices.ContainsFunc(tx.adds[:i], func(b addition) bool { return b.to.lay == a.to.lay && b.id == a.id })
+			a.repeat = first != nil && (before || first.producer() != producer) // else an earlier try was done, whose answer was lost
+			if first != nil {
+				continue
+			}
 		}
 		for _, item := range a.items {
 			t.added(a.to.lay, newKey(s.now(), producer, n), item, a.group)

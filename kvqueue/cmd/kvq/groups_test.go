@@ -32,3 +32,12 @@ func TestItemsOfAGroupAreTakenOneAfterAnother(t *testing.T) {
 	assert.Equal(t, 2, status)
 	assert.Contains(t, errs, "128")
 }
+
+func TestADeadLetterSaysItsGroup(t *testing.T) {
+	s := newSession(t)
+	s.ok("", "put", "-quiet", "-group", "a/b", "one")
+	s.ok("", "configure", "-attempts", "1")
+	status, _, _ := s.kvq("", "take", "-once", "--", "false")
+	assert.Equal(t, 1, status)
+	assert.Contains(t, s.ok("", "dead"), `status 1" group="a/b"`)
+}

@@ -142,7 +142,7 @@ func (e *env) showLetter(l kvqueue.DeadLetter) error {
 		v["failures"], v["crashes"], v["why"] = l.Failures, l.Crashes, l.Why
 		return e.writeJSON(v)
 	}
-	e.sayf("%v %s failures=%d crashes=%d why=%q\n", l.Key, quoted(l.Value), l.Failures, l.Crashes, l.Why)
+	e.sayf("%v %s failures=%d crashes=%d why=%q%s\n", l.Key, quoted(l.Value), l.Failures, l.Crashes, l.Why, ofGroup(l.Item))
 	return nil
 }
 

@@ -36,8 +36,8 @@ const (
 	// see [Queue.Configure].
 	Overruled
 	// Overdue says that a run has reached the [TimeLimit]: its context is cancelled, and its items are claimed until it
-	// has returned. Failed, which follows then, may be told before. Without it the handler goes on, and nobody else is
-	// given the items.
+	// has returned. Failed or Died, which follows then, may be told before. Without it the handler goes on, and nobody
+	// else is given the items.
 	Overdue
 )
 

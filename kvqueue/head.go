@@ -102,7 +102,8 @@ func (q *Queue) mend(ctx context.Context, s *snapshot) error {
 	h.offset = max(last, h.floor) + 1 - uint64(s.rev)
 	q.seen.forget()
 	guard, write := q.lay.putHead(h)
-	_, err = q.kv.Commit(ctx, []Guard{guard}, []Write{write})
+	// In a mirror nothing vanishes with its session: the next mark would never be due.
+	_, err = q.kv.Commit(ctx, []Guard{guard}, []Write{write, {Key: q.lay.hourglass(), Delete: true}})
 	return err
 }
 

@@ -225,7 +225,7 @@ func (q *Queue) Dead(ctx context.Context, from Key, most int) (letters []DeadLet
 // answered, or ctx ends.
 func (q *Queue) Requeue(ctx context.Context, keys ...Key) (n int, err error) {
 	for _, k := range keys {
-		ok, err := q.requeue(ctx, k)
+		ok, err := q.requeue(ctx, k, 0)
 		if err != nil {
 			return n, err
 		}
@@ -236,7 +236,8 @@ func (q *Queue) Requeue(ctx context.Context, keys ...Key) (n int, err error) {
 	return n, nil
 }
 
-func (q *Queue) requeue(ctx context.Context, k Key) (bool, error) {
+// requeue puts a letter back, if it is that of a revision; 0: of any.
+func (q *Queue) requeue(ctx context.Context, k Key, of Rev) (bool, error) {
 	pause := async.Jitter(0.5, async.Backoff(5*time.Millisecond, time.Second))
 	unknown := false
 	for try := 1; ; try++ {
@@ -248,6 +249,9 @@ func (q *Queue) requeue(ctx context.Context, k Key) (bool, error) {
 			return unknown, nil // an answer was lost, or another has done it
 		}
 		p := s.of[0].Pairs[0]
+		if of != 0 && p.Rev != of { // it was put back, and has died again
+			return unknown, nil
+		}
 		rec, _, err := decodeDead(p.Value)
 		if err != nil {
 			return false, err
@@ -258,7 +262,10 @@ func (q *Queue) requeue(ctx context.Context, k Key) (bool, error) {
 		}
 		t.writes = append(t.writes, Write{Key: append(q.lay.all("n"), 'c')})
 		_, err = q.kv.Commit(ctx, t.guards, t.writes)
-		switch unknown = unknown || errors.Is(err, ErrUnknown); {
+		if errors.Is(err, ErrUnknown) {
+			unknown, of = true, p.Rev
+		}
+		switch {
 		case err == nil:
 			return true, nil
 		case ignore(err) != nil || errors.Is(err, ErrNoSpace):

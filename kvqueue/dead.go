@@ -45,7 +45,7 @@ func (q *Queue) RequeueAll(ctx context.Context, f Filter) (n int, err error) {
 	for p, err := range q.filtered(ctx, "x", f) {
 		ok := false
 		if err == nil {
-			ok, err = q.requeue(ctx, keyOf(p.Key))
+			ok, err = q.requeue(ctx, keyOf(p.Key), p.Rev)
 		}
 		switch {
 		case errors.As(err, new(*InvalidError)):

@@ -181,3 +181,32 @@ func TestARequeueOfAStoreThatFailsSaysWhatWasDone(t *testing.T) {
 		assert.Equal(t, 3, n)
 	})
 }
+
+// A letter that was put back by another, and has died again, is not the one that the filter has meant.
+func TestALetterThatHasDiedAgainMeanwhileStaysDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		net := newCut(kv)
+		q, other := open(t, net, "q", kvqueue.MaxAttempts(1)), open(t, kv, "q")
+		pos, err := q.Enqueue(t.Context(), []byte("a"), []byte("b"))
+		require.NoError(t, err)
+		failOnce(t, other)
+		failOnce(t, other)
+		again := errors.New("died again")
+		net.intercept(func([]kvqueue.Guard, []kvqueue.Write) error {
+			net.intercept(nil)
+			n, err := other.Requeue(t.Context(), pos.Last)
+			assert.NoError(t, err)
+			assert.Equal(t, 1, n)
+			assert.ErrorIs(t, other.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error { return again }), again)
+			return nil
+		})
+		n, err := q.RequeueAll(t.Context(), kvqueue.Filter{Why: errFails.Error()})
+		require.NoError(t, err)
+		assert.Equal(t, 1, n)
+		letters, err := q.Dead(t.Context(), kvqueue.Key{}, 2)
+		require.NoError(t, err)
+		require.Len(t, letters, 1)
+		assert.Equal(t, again.Error(), letters[0].Why)
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -165,16 +166,15 @@ func TestTheMarkerOfAGroupThatIsNotEmptyAnyMoreStays(t *testing.T) {
 		q, in := open(t, net, "q"), open(t, kv, "q")
 		add(t, in, "a.1")
 		assert.Equal(t, []string{"a.1"}, try(t, q, 1, true))
-		once := false
+		var once atomic.Bool
 		net.intercept(func(_ []kvqueue.Guard, w []kvqueue.Write) error {
-			if !once && len(w) == 1 && strings.HasPrefix(string(w[0].Key), "kvq/q/m/") {
-				once = true
+			if len(w) == 1 && strings.HasPrefix(string(w[0].Key), "kvq/q/m/") && once.CompareAndSwap(false, true) {
 				add(t, in, "a.2")
 			}
 			return nil
 		})
 		assert.Equal(t, []string{"a.2"}, try(t, q, 1, true), "it comes while this waits")
-		assert.True(t, once)
+		assert.True(t, once.Load())
 		soundGroups(t, kv, q)
 	})
 }

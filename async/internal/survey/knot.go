@@ -76,7 +76,9 @@ func (k *knot) find() {
 	// Tasks further from the root come first: so it is known of each task whether it needs anything
 	// when its owner comes.
 	needs := make([]bool, len(k.tasks))
-	k.may = k.mayNeed()
+	if k.may = k.mayNeed(); k.may == nil {
+		return
+	}
 	for i := len(k.tasks) - 1; i > 0; i-- {
 		if k.may[i] {
 			k.task(int32(i), needs)
@@ -85,17 +87,22 @@ func (k *knot) find() {
 }
 
 // mayNeed returns of each task whether it can have a need, by what it is alone: most waits are for tasks
-// that just run, and no need comes of those.
+// that just run, and no need comes of those. It returns nil if there is none at all.
 func (k *knot) mayNeed() []bool {
-	may := make([]bool, len(k.tasks))
+	may, any := make([]bool, len(k.tasks)), len(k.borrowed) > 0
 	for i := len(k.tasks) - 1; i > 0; i-- {
 		t := &k.tasks[i]
-		if t.state == int8(tree.StateQueued) || t.kind == tree.KindChoice || t.scope >= 0 && k.scopes[t.scope].awaits {
+		if t.state == int8(tree.StateQueued) || t.kind == tree.KindChoice {
+			may[i], any = true, true
+		} else if t.scope >= 0 && k.scopes[t.scope].awaits {
 			may[i] = true
 		} else if _, borrows := k.borrowed[int32(i)]; borrows {
 			may[i] = true
 		}
 		may[t.owner] = may[t.owner] || may[i]
+	}
+	if !any && !slices.ContainsFunc(k.on.tasks, func(on int32) bool { return on >= 0 && may[on] }) {
+		return nil
 	}
 	return may
 }

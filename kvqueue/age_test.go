@@ -128,7 +128,7 @@ func TestAnItemFromTheFutureHasNoNegativeAge(t *testing.T) {
 	})
 }
 
-// Of several ready items without a group the first counts, whatever the clocks of their producers have said.
+// The first of several ready items without a group counts, whatever the clocks of their producers have said.
 func TestTheAgeIsNotThatOfALaterItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)

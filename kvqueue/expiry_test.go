@@ -114,7 +114,7 @@ func TestIDsGoThoughNoProcessLivesForLong(t *testing.T) {
 	})
 }
 
-// Of a queue without ids nothing is read, or written, for their sake, once there is a session.
+// A queue without ids has nothing read, or written, for their sake, once there is a session.
 func TestAQueueWithoutIDsPaysNothingForThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := &marksRead{KV: newStore(t)}

@@ -111,7 +111,7 @@ func TestAnItemWithAnIDAndAGroup(t *testing.T) {
 	})
 }
 
-// What comes to a group while it is purged stays, or is deleted: a purge ends though items come as fast as it deletes them.
+// Items that come to a group while it is purged stay, or are deleted: a purge ends though items come as fast as it deletes them.
 func TestAPurgeEndsThoughItemsComeToAGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)

@@ -419,7 +419,7 @@ func TestAnIDThatCannotBeIsRefused(t *testing.T) {
 	})
 }
 
-// What nobody of this package has written under an id is no id: it is named, and the next item with the id gets it.
+// A value under an id that nobody of this package has written is no id: it is named, and the next item with the id gets it.
 func TestAForeignIDStopsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)

@@ -20,7 +20,7 @@ func TestQueuesAreListed(t *testing.T) {
 	assert.Contains(t, s.ok("", "queues", "-json"), "{\"queue\":\"two words\"}\n{\"base64\":\"/wo=\"}\n")
 }
 
-// What is deleted does not come back: purge and discard ask for the name of the queue.
+// Deleted items do not come back: purge and discard ask for the name of the queue.
 func TestPurgeAsksForTheName(t *testing.T) {
 	s := newSession(t)
 	for _, name := range []string{"orders", "a/b\n"} {

@@ -66,13 +66,16 @@ func (m *member) waitBefore() (n int) {
 	return n
 }
 
-// none looks whether nothing is ready, and answers those of waiters that would not wait, if so. Else it
-// notes since when the first item has been that.
+// none looks whether nothing is ready, and nothing has been assigned to this session that the watch has not shown
+// yet, and answers those of waiters that would not wait, if so. Else it notes since when the first item has been that.
 func (m *member) none(ctx context.Context, waiters []*waiter) (bool, error) {
-	look, err := m.q.front(ctx, 1)
+	look, err := m.look(ctx, 1)
 	switch {
 	case err != nil:
 		return false, err
+	case m.arrives(): // it is handed over next
+		m.wake()
+		return false, nil
 	case len(look.front) == 0:
 		m.q.nothing(waiters)
 		m.since = time.Time{}
@@ -81,4 +84,11 @@ func (m *member) none(ctx context.Context, waiters []*waiter) (bool, error) {
 		m.item, m.since = look.front[0].key, time.Now()
 	}
 	return false, nil
+}
+
+// arrives reports whether there are claims that are to be handed over.
+func (m *member) arrives() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.arrivedLocked() > 0
 }

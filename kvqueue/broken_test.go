@@ -2,6 +2,7 @@ package kvqueue_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -34,6 +35,8 @@ func TestABrokenQueueIsNotLinearizable(t *testing.T) {
 		"a process that went away is not counted":   func(b *broken) { b.commits = b.uncounted(1) },
 		"what a dead process had comes back twice":  func(b *broken) { b.commits = b.twice },
 		"a group is not held":                       func(b *broken) { b.commits = holdsNone },
+		"an id does not stand":                      func(b *broken) { b.commits = forgetsIDs },
+		"an id stands for another item":             func(b *broken) { b.commits = b.mixesIDs },
 		"a session ends while its process may work": func(b *broken) { b.ttl = func(d time.Duration) time.Duration { return d / 2 } },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,12 +48,13 @@ func TestABrokenQueueIsNotLinearizable(t *testing.T) {
 					before, err := proof.NewClient(t.Context(), h, "before", proof.NewDice(seed), kv, proof.Direct, proof.Limits()...)
 					require.NoError(t, err)
 					groups := strings.Count(name, "group")
-					before.Groups = groups
+					ids := 3 * strings.Count(name, "id ")
+					before.Groups, before.IDs = groups, ids
 					for i := range 12 { // so that there is more than one
 						before.Produce(t.Context(), fmt.Sprint("before.", i))
 					}
 					require.NoError(t, before.Close(t.Context()))
-					record(t, h, kv, seed, 1, groups, nil)
+					record(t, h, kv, seed, 1, groups, ids, nil)
 				})
 				if name == nothing && seed < 5 {
 					h.Check(t)
@@ -149,6 +153,28 @@ func holdsNone(_ []kvqueue.Guard, writes []kvqueue.Write) []kvqueue.Write {
 	return slices.DeleteFunc(writes, func(w kvqueue.Write) bool {
 		return is(w, "g", false) && bytes.HasSuffix(w.Key, []byte("/")) && len(w.Value) == 0
 	})
+}
+
+// forgetsIDs does not say what item an id has.
+func forgetsIDs(_ []kvqueue.Guard, writes []kvqueue.Write) []kvqueue.Write {
+	return slices.DeleteFunc(writes, func(w kvqueue.Write) bool { return is(w, "i", false) })
+}
+
+// mixesIDs says of one id that it has the item of another.
+func (b *broken) mixesIDs(_ []kvqueue.Guard, writes []kvqueue.Write) []kvqueue.Write {
+	for i, w := range writes {
+		switch {
+		case !is(w, "i", false) || b.done:
+		case len(b.keys) == 0:
+			b.keys[string(w.Value)] = true
+		default:
+			b.done = true
+			for other := range b.keys {
+				writes[i].Value = []byte(other)
+			}
+		}
+	}
+	return writes
 }
 
 // undying puts back one item that is acknowledged.
@@ -257,43 +283,50 @@ func (b *broken) twice(guards []kvqueue.Guard, writes []kvqueue.Write) []kvqueue
 // The checker of histories knows which stories can be of a queue.
 func TestAStoryIsOneOfAQueueOrNot(t *testing.T) {
 	for story, want := range map[string]porcupine.CheckResult{
-		"enqueue a, enqueue b, claim a, ack a, claim b, ack b, empty":                            porcupine.Ok,
-		"enqueue a, enqueue b, claim b, claim a":                                                 porcupine.Illegal,
-		"enqueue a, claim a, claim a":                                                            porcupine.Illegal,
-		"enqueue a, claim a, ack a, ack a":                                                       porcupine.Illegal,
-		"enqueue a, claim a, ack a, claim a":                                                     porcupine.Illegal,
-		"claim a, enqueue a":                                                                     porcupine.Illegal,
-		"enqueue a, ack a":                                                                       porcupine.Illegal,
-		"enqueue a, empty":                                                                       porcupine.Illegal,
-		"enqueue a, claim a, empty":                                                              porcupine.Illegal,
-		"enqueue a, enqueue b, claim a, fail a, claim a 2, claim b":                              porcupine.Ok,
-		"enqueue a, enqueue b, claim a, claim b, fail a, return b, claim a 2":                    porcupine.Ok,
-		"enqueue a, enqueue b, claim a, claim b, fail a, return b, claim b":                      porcupine.Illegal, // a is before it
-		"enqueue a, enqueue b, claim a, fail a, claim b":                                         porcupine.Illegal,
-		"enqueue a, enqueue b, claim a, return a, claim b":                                       porcupine.Illegal,
-		"enqueue a, claim a, fail a, claim a 1":                                                  porcupine.Illegal, // the failure counts
-		"enqueue a, claim a, return a, claim a 2":                                                porcupine.Illegal, // that is none
-		"enqueue a, claim a, return a, claim a 1, ack a":                                         porcupine.Ok,
-		"enqueue a, claim a, fail a, fail a":                                                     porcupine.Illegal,
-		"enqueue a, claim a, fail a, claim a 2, fail a, claim a 3, fail a":                       porcupine.Ok,
-		"enqueue a, claim a, fail a, claim a 2, fail a, claim a 3, fail a, claim a 4":            porcupine.Illegal, // it is dead
-		"enqueue a, claim a, fail a, claim a 2, fail a, claim a 3, fail a, empty":                porcupine.Illegal,
-		"enqueue a, claim a, fail a, claim a 2, fail a, claim a 3, fail a, requeue a, claim a 1": porcupine.Ok,
-		"enqueue a, claim a, requeue a":                                                          porcupine.Illegal,
-		"enqueue a, claim a, end, claim a 2, ack a, empty":                                       porcupine.Ok,
-		"enqueue a, claim a, end, claim a 1":                                                     porcupine.Illegal, // that it went away counts
-		"enqueue a, claim a, end, claim a 2, claim a 3":                                          porcupine.Illegal, // it comes back once
-		"enqueue a, claim a, ack a, end, claim a 2":                                              porcupine.Illegal,
-		"enqueue a, claim a, claim a 2":                                                          porcupine.Illegal, // its session lives
-		"enqueue a, enqueue b, claim a, end, claim b, claim a 2":                                 porcupine.Ok,      // it comes back at any time
-		"enqueue a, claim a, ack? a, empty":                                                      porcupine.Ok,
-		"enqueue a, claim a, ack? a, end, claim a 2":                                             porcupine.Ok,
-		"enqueue a, claim a, ack? a, claim a 2":                                                  porcupine.Illegal,
-		"enqueue a, claim a, fail? a, claim a 2":                                                 porcupine.Ok,
-		"enqueue a, enqueue b, claim a, fail? a, claim b, claim a 2":                             porcupine.Ok,
-		"enqueue a, claim a, fail? a, claim a 2, claim a 3":                                      porcupine.Illegal,
-		"enqueue? a, enqueue b, claim b, claim a, ack b, ack a, empty":                           porcupine.Ok, // it was added late
-		"enqueue b, enqueue? c, claim b, ack b, empty, claim c":                                  porcupine.Ok,
+		"enqueue a, enqueue b, claim a, ack a, claim b, ack b, empty":                               porcupine.Ok,
+		"enqueue a, enqueue b, claim b, claim a":                                                    porcupine.Illegal,
+		"enqueue a, claim a, claim a":                                                               porcupine.Illegal,
+		"enqueue a, claim a, ack a, ack a":                                                          porcupine.Illegal,
+		"enqueue a, claim a, ack a, claim a":                                                        porcupine.Illegal,
+		"claim a, enqueue a":                                                                        porcupine.Illegal,
+		"enqueue a, ack a":                                                                          porcupine.Illegal,
+		"enqueue a, empty":                                                                          porcupine.Illegal,
+		"enqueue a, claim a, empty":                                                                 porcupine.Illegal,
+		"enqueue a, enqueue b, claim a, fail a, claim a 2, claim b":                                 porcupine.Ok,
+		"enqueue a, enqueue b, claim a, claim b, fail a, return b, claim a 2":                       porcupine.Ok,
+		"enqueue a, enqueue b, claim a, claim b, fail a, return b, claim b":                         porcupine.Illegal, // a is before it
+		"enqueue a, enqueue b, claim a, fail a, claim b":                                            porcupine.Illegal,
+		"enqueue a, enqueue b, claim a, return a, claim b":                                          porcupine.Illegal,
+		"enqueue a, claim a, fail a, claim a 1":                                                     porcupine.Illegal, // the failure counts
+		"enqueue a, claim a, return a, claim a 2":                                                   porcupine.Illegal, // that is none
+		"enqueue a, claim a, return a, claim a 1, ack a":                                            porcupine.Ok,
+		"enqueue a, claim a, fail a, fail a":                                                        porcupine.Illegal,
+		"enqueue a, claim a, fail a, claim a 2, fail a, claim a 3, fail a":                          porcupine.Ok,
+		"enqueue a, claim a, fail a, claim a 2, fail a, claim a 3, fail a, claim a 4":               porcupine.Illegal, // it is dead
+		"enqueue a, claim a, fail a, claim a 2, fail a, claim a 3, fail a, empty":                   porcupine.Illegal,
+		"enqueue a, claim a, fail a, claim a 2, fail a, claim a 3, fail a, requeue a, claim a 1":    porcupine.Ok,
+		"enqueue a, claim a, requeue a":                                                             porcupine.Illegal,
+		"enqueue a, claim a, end, claim a 2, ack a, empty":                                          porcupine.Ok,
+		"enqueue a, claim a, end, claim a 1":                                                        porcupine.Illegal, // that it went away counts
+		"enqueue a, claim a, end, claim a 2, claim a 3":                                             porcupine.Illegal, // it comes back once
+		"enqueue a, claim a, ack a, end, claim a 2":                                                 porcupine.Illegal,
+		"enqueue a, claim a, claim a 2":                                                             porcupine.Illegal, // its session lives
+		"enqueue a, enqueue b, claim a, end, claim b, claim a 2":                                    porcupine.Ok,      // it comes back at any time
+		"enqueue a, claim a, ack? a, empty":                                                         porcupine.Ok,
+		"enqueue a, claim a, ack? a, end, claim a 2":                                                porcupine.Ok,
+		"enqueue a, claim a, ack? a, claim a 2":                                                     porcupine.Illegal,
+		"enqueue a, claim a, fail? a, claim a 2":                                                    porcupine.Ok,
+		"enqueue a, enqueue b, claim a, fail? a, claim b, claim a 2":                                porcupine.Ok,
+		"enqueue a, claim a, fail? a, claim a 2, claim a 3":                                         porcupine.Illegal,
+		"enqueue? a, enqueue b, claim b, claim a, ack b, ack a, empty":                              porcupine.Ok, // it was added late
+		"enqueue b, enqueue? c, claim b, ack b, empty, claim c":                                     porcupine.Ok,
+		"enqueue a#1, enqueue b#1 a#1, claim a#1, enqueue c#1 a#1, ack a#1, enqueue d#1 a#1, empty": porcupine.Ok,
+		"enqueue a#1, enqueue b#1, claim a#1, claim b#1":                                            porcupine.Illegal, // of an id one is added
+		"enqueue a#1, claim a#1, ack a#1, enqueue b#1, claim b#1":                                   porcupine.Illegal, // it stands for longer
+		"enqueue a#1, enqueue b#2 a#1, claim a#1":                                                   porcupine.Illegal, // the key is that of another id
+		"enqueue b#1 a#1, enqueue a#1, claim a#1":                                                   porcupine.Illegal, // it was told before a#1 is there
+		"enqueue? a#1, enqueue b#1 a#1, claim a#1":                                                  porcupine.Ok,
+		"enqueue? a#1, enqueue b#1, claim b#1":                                                      porcupine.Ok, // nothing has come of it
 	} {
 		h := told(story)
 		result, faults := h.Verdict()
@@ -302,12 +335,13 @@ func TestAStoryIsOneOfAQueueOrNot(t *testing.T) {
 }
 
 // told is the history of steps that came one after another, by handles whose sessions end with
-// "end". An item has a word and a letter, which is its place, too; of a claim there may be the attempt.
+// "end". An item has a word and a letter, which is its place, too; of a claim there may be the attempt, and of a call for an id
+// the place that it was told.
 // A call that has a question mark was not answered.
 func told(story string) *proof.History {
 	h, handle, fences := proof.NewHistory(1), 0, map[string]int64{}
 	for _, step := range strings.Split(story, ", ") {
-		words := append(strings.Fields(step), "", "1")
+		words := append(strings.Fields(step), "", "")
 		what, open := strings.CutSuffix(words[0], "?")
 		value, who, now := words[1], fmt.Sprint(handle), h.Tick()
 		e := proof.Entry{Kind: proof.Began, ID: now, What: what, Who: who, Value: value, Key: value, Fence: fences[value]}
@@ -325,8 +359,11 @@ func told(story string) *proof.History {
 			_, _ = fmt.Sscan(words[2], &e.Attempt)
 			fences[value] = now
 		}
+		if what == proof.Enqueue { // its key is known to who is told it
+			e.Key = ""
+		}
 		if h.Note(e); e.Kind == proof.Began && !open {
-			h.Note(proof.Entry{Kind: proof.Ended, ID: now, Key: e.Key, At: h.Tick()})
+			h.Note(proof.Entry{Kind: proof.Ended, ID: now, Key: cmp.Or(words[2], value), At: h.Tick()})
 		}
 	}
 	return h

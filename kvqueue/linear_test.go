@@ -15,7 +15,7 @@ import (
 )
 
 // There is an order of all that clients ask for, each between its call and its return, in which
-// the queue is one: an item that is given back is at its old place, of a group one item is claimed at a time, one whose owner is gone comes
+// the queue is one: an item that is given back is at its old place, of a group one item is claimed at a time, of an id one is added, and a repeat is told its key; one whose owner is gone comes
 // back once, and not while its owner's context lives, and every run that has failed or gone away
 // is counted. Transactions are refused, answers are lost, and a handle is cut off until its session
 // has ended; what a caller did not wait for may be done at any later time.
@@ -23,7 +23,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	for seed := range uint64(*histories) {
 		t.Run(fmt.Sprint(seed+*from), func(t *testing.T) {
 			h := proof.NewHistory(seed + *from)
-			synctest.Test(t, func(t *testing.T) { record(t, h, newStore(t), seed+*from, 5, int(seed%3), h.Faults) })
+			synctest.Test(t, func(t *testing.T) { record(t, h, newStore(t), seed+*from, 5, int(seed%3), int(seed%4)*2, h.Faults) })
 			h.Check(t)
 		})
 	}
@@ -31,7 +31,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 
 // record has three handles on a store that answers slowly make a history, with so many items of
 // each producer, which are of so many groups or of none. The network of one fails for longer than its session lives, now and then.
-func record(t *testing.T, h *proof.History, kv kvqueue.KV, seed uint64, each, groups int, faults func([]kvqueue.Guard, []kvqueue.Write) memkv.Fault) {
+func record(t *testing.T, h *proof.History, kv kvqueue.KV, seed uint64, each, groups, ids int, faults func([]kvqueue.Guard, []kvqueue.Write) memkv.Fault) {
 	defer bound(seed)()
 	h.Exact = true
 	dice := proof.NewDice(seed + 1)
@@ -49,7 +49,7 @@ func record(t *testing.T, h *proof.History, kv kvqueue.KV, seed uint64, each, gr
 			return faulty
 		}, proof.Limits(kvqueue.TTL(2*time.Second))...)
 		require.NoError(t, err)
-		c.Groups = groups
+		c.Groups, c.IDs = groups, ids
 		clients = append(clients, c)
 	}
 	h.Record(t, kv, clients, each, func(ctx context.Context) {

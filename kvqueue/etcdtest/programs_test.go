@@ -99,7 +99,7 @@ func TestHistoriesOnClustersAreLinearizable(t *testing.T) {
 					return faulty
 				}, proof.Limits(kvqueue.TTL(time.Hour))...)
 				require.NoError(t, err)
-				c.Second = 100 * time.Millisecond
+				c.Second, c.Groups, c.IDs = 100*time.Millisecond, 2, 4
 				clients = append(clients, c)
 			}
 			h.Record(t, etcdkv.New(cluster.Client(t), patient), clients, 6, func(ctx context.Context) {

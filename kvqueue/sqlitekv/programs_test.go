@@ -44,7 +44,7 @@ func TestHistoriesOnAFileAreLinearizable(t *testing.T) {
 					return faulty
 				}, proof.Limits(kvqueue.TTL(time.Hour))...)
 				require.NoError(t, err)
-				c.Second, c.Groups = 100*time.Millisecond, int(seed)
+				c.Second, c.Groups, c.IDs = 100*time.Millisecond, int(seed), 3*int(seed)
 				clients = append(clients, c)
 			}
 			h.Record(t, one, clients, 8, nil)

@@ -19,6 +19,7 @@ type Client struct {
 	Second time.Duration // for how long a second is meant
 	Slow   int           // of so many handlers one takes longer than a session may live
 	Groups int           // of which the values are that it adds, beside those of none
+	IDs    int           // of which some of these are
 	s      Scribe
 	delays bool // what has failed does not come back at once
 }
@@ -81,13 +82,29 @@ func (c *Client) void(ids ...int64) {
 }
 
 // Produce adds a value, and perhaps does not wait for the answer: then it may be added at any
-// later time.
+// later time. A call for an id is repeated then, with another value of the id.
 func (c *Client) Produce(ctx context.Context, v string) {
-	var options []kvqueue.AddOption
-	if n := c.Dice.N(c.Groups + 1); n > 0 {
-		v = fmt.Sprint(v, "@", n)
-		options = append(options, kvqueue.Group(groupOf(v)))
+	name, options := c.name()
+	for unknown := true; unknown; v += "'" {
+		unknown = c.add(ctx, v+name, options) && idOf(name) != ""
 	}
+}
+
+// name chooses what id a value has, and what group, and says so behind it.
+func (c *Client) name() (name string, options []kvqueue.AddOption) {
+	if c.IDs > 0 && c.Dice.N(2) == 0 {
+		name = fmt.Sprint("#", c.Dice.N(c.IDs))
+		options = append(options, kvqueue.ID(idOf(name)))
+	}
+	if n := c.Dice.N(c.Groups + 1); n > 0 {
+		name = fmt.Sprint(name, "@", n)
+		options = append(options, kvqueue.Group(groupOf(name)))
+	}
+	return name, options
+}
+
+// add adds a value, and reports whether it is unknown what has come of it.
+func (c *Client) add(ctx context.Context, v string, options []kvqueue.AddOption) (unknown bool) {
 	id, cancel := c.s.Tick(), func() {}
 	c.s.Note(Entry{Kind: Began, ID: id, What: Enqueue, Who: c.Who, Value: v})
 	if c.Dice.N(5) == 0 {
@@ -98,15 +115,24 @@ func (c *Client) Produce(ctx context.Context, v string) {
 	switch {
 	case err == nil:
 		c.s.Note(Entry{Kind: Ended, ID: id, At: c.s.Tick(), Key: key.String()})
-	case !errors.Is(err, kvqueue.ErrUnknown):
+	case errors.Is(err, kvqueue.ErrUnknown):
+		return true
+	default:
 		c.void(id)
 	}
+	return false
 }
 
-// groupOf returns the group of a value.
+// groupOf returns the group of a value, and idOf its id.
 func groupOf(v string) string {
 	_, group, _ := strings.Cut(v, "@")
 	return group
+}
+
+func idOf(v string) string {
+	v, _, _ = strings.Cut(v, "@")
+	_, id, _ := strings.Cut(v, "#")
+	return id
 }
 
 // Consume takes items until ctx ends. Those are good that are only acknowledged.

@@ -32,7 +32,7 @@ const (
 
 // The requests of a client.
 const (
-	Enqueue = "enqueue"
+	Enqueue = "enqueue" // of a value with an id, which another value may have
 	Ack     = "ack"
 	Fail    = "fail"    // Nack with a reason, or a handler that fails
 	Return  = "return"  // Nack without one
@@ -178,11 +178,11 @@ func (h *History) Verdict() (result porcupine.CheckResult, faults []string) {
 	if given != "" {
 		return porcupine.Illegal, []string{given}
 	}
-	steps, groups, faults := h.steps()
+	steps, items, faults := h.steps()
 	if len(faults) > 0 {
 		return porcupine.Illegal, faults
 	}
-	return porcupine.CheckOperationsTimeout(model(groups), steps, 20*time.Second), nil
+	return porcupine.CheckOperationsTimeout(model(items), steps, 20*time.Second), nil
 }
 
 // Check has a test fail if there is no such order. One that is not found within twenty seconds is not

@@ -37,6 +37,7 @@ const (
 	handed = "claim"  // a claim that a client was handed
 	hidden = "hidden" // a claim that nobody was handed
 	crash  = "crash"  // a claim is given back, as its session has ended
+	repeat = "repeat" // a call for an id that an item has already
 )
 
 func (m move) String() string {
@@ -72,20 +73,24 @@ const (
 	gone
 )
 
-// model is a queue of all items of a history, of which it knows the groups. Claims take the first of no group that
+// A named is what is known of an item before it is added. Those of one id are never added both, for ids stand for longer than
+// a history lasts.
+type named struct{ group, id string }
+
+// model is a queue of all items of a history, of which it knows the names. Claims take the first of no group that
 // is ready, or the first of a group of which none is claimed; an item that is given back is at its old place.
-func model(groups []string) porcupine.Model {
+func model(items []named) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return "" },
 		Step: func(state, input, _ any) (bool, any) {
-			return step(state.(string), input.(move), groups)
+			return step(state.(string), input.(move), items)
 		},
 		DescribeOperation: func(input, _ any) string { return input.(move).String() },
 	}
 }
 
 // step is what becomes of a queue by a move, and whether that may be.
-func step(state string, m move, groups []string) (bool, any) {
+func step(state string, m move, items []named) (bool, any) {
 	if m.what == Empty {
 		return isEmpty(state), state
 	}
@@ -95,10 +100,12 @@ func step(state string, m move, groups []string) (bool, any) {
 	var ok bool
 	switch m.what {
 	case Enqueue:
-		ok = i[place] == nowhere
+		ok = i[place] == nowhere && !stands(next, items, items[m.item].id)
 		i[place] = ready
+	case repeat:
+		ok = i[place] != nowhere
 	case handed, hidden:
-		if ok = isFirst(next, m.item, groups) && m.fits(i); ok {
+		if ok = isFirst(next, m.item, items) && m.fits(i); ok {
 			i[place], i[holder] = held, m.claim
 			if m.fenced {
 				i[last] = m.claim
@@ -124,14 +131,25 @@ func step(state string, m move, groups []string) (bool, any) {
 
 // isFirst reports whether an item is ready, and of its group none before it is, and none is claimed; or, if it is of no group,
 // none before it is that is of none.
-func isFirst(state []byte, item int, groups []string) bool {
+func isFirst(state []byte, item int, items []named) bool {
+	group := items[item].group
 	for i := range len(state) / width {
 		is := state[i*width+place]
-		if groups[i] == groups[item] && (i < item && is == ready || is == held && groups[i] != "") {
+		if items[i].group == group && (i < item && is == ready || is == held && group != "") {
 			return false
 		}
 	}
 	return state[item*width+place] == ready
+}
+
+// stands reports whether an item with an id was added.
+func stands(state []byte, items []named, id string) bool {
+	for i := range len(state) / width {
+		if id != "" && items[i].id == id && state[i*width+place] != nowhere {
+			return true
+		}
+	}
+	return false
 }
 
 func isEmpty(state string) bool {

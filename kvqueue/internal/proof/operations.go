@@ -58,6 +58,9 @@ func (o *operations) ofAsked(a *asked) {
 	switch a.What {
 	case Empty, Requeue:
 		o.add(a.ID, a.end, m)
+	case repeat:
+		m.item = o.items[a.key]
+		o.add(a.ID, a.end, m)
 	case Enqueue:
 		if m.sure = true; key != "" { // else nothing has come of it
 			o.add(a.ID, a.end, m)

@@ -104,7 +104,7 @@ func (o order) client(ctx context.Context, open Opener, s Scribe) (c *Client, sh
 				return faulty
 			}, Limits(kvqueue.TTL(o.TTL))...)
 			if err == nil {
-				c.Second, c.Groups = o.Second, 2
+				c.Second, c.Groups, c.IDs = o.Second, 2, 3
 				closed := shut
 				return c, func() { faulty.Wait(); closed() }, nil
 			}

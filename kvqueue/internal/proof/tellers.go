@@ -120,7 +120,9 @@ func (r *recording) hit(ctx context.Context, own *Client, kill bool) {
 	}
 	r.mu.Unlock()
 	for range 2 { // what there is may have gone before this
-		own.Produce(ctx, fmt.Sprint("own.", r.h.Tick()))
+		some, cancel := context.WithTimeout(ctx, 4*r.TTL) // who stands still since the first may have the file of the store locked
+		own.Produce(some, fmt.Sprint("own.", r.h.Tick()))
+		cancel()
 	}
 	select {
 	case <-done:

@@ -25,6 +25,7 @@ type telling struct {
 	over   map[string]int64  // handles: when they were closed
 	lapsed map[fenced]int64  // when the context of a claim has ended
 	keys   map[string]string // of values
+	told   []*asked          // calls for values with ids that were told a key
 	faults []string
 	last   int64 // when nothing was left, for the last time; 0: never
 }
@@ -38,7 +39,8 @@ type fenced struct {
 // asked is what a client has asked for.
 type asked struct {
 	Entry
-	end int64 // never: it is not known whether it was done
+	end int64  // never: it is not known whether it was done
+	key string // of a repeat: that of the item that has the id
 }
 
 // claimed is a claim, which a client was handed or not.
@@ -56,8 +58,8 @@ type sent struct {
 	rev, end int64 // 0, never: not known
 }
 
-// steps are those of the history, the groups of all items, and what nothing could explain.
-func (h *History) steps() (all []porcupine.Operation, groups, faults []string) {
+// steps are those of the history, the names of all items, and what nothing could explain.
+func (h *History) steps() (all []porcupine.Operation, items []named, faults []string) {
 	t := &telling{asked: map[int64]*asked{}, sent: map[int64]*sent{}, owners: map[string]string{}, latest: map[string]string{},
 		over: map[string]int64{}, lapsed: map[fenced]int64{}, keys: map[string]string{}}
 	h.mu.Lock()
@@ -65,15 +67,16 @@ func (h *History) steps() (all []porcupine.Operation, groups, faults []string) {
 		t.take(e)
 	}
 	h.mu.Unlock()
+	t.repeats()
 	t.order()
 	t.match()
 	o := operations{telling: t, h: h, items: t.number()}
 	all = o.make()
-	groups = make([]string, len(o.items))
+	items = make([]named, len(o.items))
 	for key, i := range o.items {
-		groups[i] = groupOf(o.values[key])
+		items[i] = named{groupOf(o.values[key]), idOf(o.values[key])}
 	}
-	return all, groups, t.faults
+	return all, items, t.faults
 }
 
 func (t *telling) fault(format string, args ...any) {
@@ -89,8 +92,13 @@ func (t *telling) take(e Entry) {
 	case Ended:
 		a := t.asked[e.ID]
 		a.end = e.At
-		if t.knows(a.Value, e.Key); a.What == Empty {
+		switch {
+		case a.What == Empty:
 			t.last = max(t.last, a.ID)
+		case a.What == Enqueue && idOf(a.Value) != "":
+			a.key, t.told = e.Key, append(t.told, a)
+		default:
+			t.knows(a.Value, e.Key)
 		}
 	case Void:
 		delete(t.asked, e.ID)
@@ -121,6 +129,27 @@ func (t *telling) knows(value, key string) {
 		t.keys[value] = key
 	default:
 		t.fault("%q is at two places: %s and %s", value, before, key)
+	}
+}
+
+// repeats looks which calls for ids were told the key of an item that another has added. An item that was never claimed is
+// that of the first call that was told its key.
+func (t *telling) repeats() {
+	values := map[string]string{}
+	for value, key := range t.keys {
+		values[key] = value
+	}
+	for _, a := range t.told {
+		switch value, there := values[a.key]; {
+		case !there:
+			values[a.key] = a.Value
+			t.knows(a.Value, a.key)
+		case value == a.Value:
+		case idOf(value) != idOf(a.Value):
+			t.fault("the call for %q was told the key of %q", a.Value, value)
+		default:
+			a.What = repeat
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -94,6 +95,9 @@ func (q *Queue) read(ctx context.Context, more ...Range) (*snapshot, error) {
 // mend lets hints be counted from behind all that were ever handed out, in a store whose
 // revisions have gone back.
 func (q *Queue) mend(ctx context.Context, s *snapshot) error {
+	if err := q.endMirrored(ctx, s); err != nil {
+		return err
+	}
 	last, err := q.lastHint(ctx)
 	if err != nil {
 		return err
@@ -102,9 +106,35 @@ func (q *Queue) mend(ctx context.Context, s *snapshot) error {
 	h.offset = max(last, h.floor) + 1 - uint64(s.rev)
 	q.seen.forget()
 	guard, write := q.lay.putHead(h)
-	// In a mirror nothing vanishes with its session: the next mark would never be due.
+	// Nor does this vanish: the next mark would never be due.
 	_, err = q.kv.Commit(ctx, []Guard{guard}, []Write{write, {Key: q.lay.hourglass(), Delete: true}})
 	return err
+}
+
+// endMirrored deletes what vanishes with its session: in a mirror it does not, and what the session had claimed would never
+// come back. None of a session of this store is among it, for a session begins with a look at the head.
+func (q *Queue) endMirrored(ctx context.Context, s *snapshot) error {
+	var ranges []Range
+	for _, kind := range []string{"r", "n", "l"} {
+		ranges = append(ranges, Range{Begin: q.lay.all(kind), End: after(q.lay.all(kind)), KeysOnly: true})
+	}
+	results, _, err := q.kv.Read(ctx, ranges...)
+	if err != nil {
+		return err
+	}
+	guard, _ := q.lay.putHead(s.head) // nobody has mended it, and begun a session
+	for _, r := range results {
+		for pairs := range slices.Chunk(r.Pairs, q.maxItems) {
+			var writes []Write
+			for _, p := range pairs {
+				writes = append(writes, Write{Key: p.Key, Delete: true})
+			}
+			if _, err := q.kv.Commit(ctx, []Guard{guard}, writes); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // check mends the head if there is an item from the future, or the id of one that is gone: the store was restored or

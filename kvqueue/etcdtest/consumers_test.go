@@ -165,6 +165,7 @@ func TestEightProcessesTakeItemsInOrder(t *testing.T) {
 	assert.True(t, slices.IsSorted(order), "claimed in order")
 	t.Logf("%d items were claimed, %d claims were spoilt", claimed, conflicts)
 	assert.EqualValues(t, items, claimed)
-	// Those of processes that have not met yet, and no others. A race for the head has four in five.
-	assert.LessOrEqual(t, conflicts, int64(items*2/100))
+	// A race for the head has four in five. How few there are depends on the machine: who waits for longer than a busy one takes
+	// claims for itself. In fake time that is tested exactly, and K1 and K7 measure it.
+	assert.Less(t, conflicts, int64(items/2))
 }

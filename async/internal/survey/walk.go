@@ -25,7 +25,7 @@ type Options struct {
 const (
 	mostTasks = 1 << 20
 	mostTime  = time.Second
-	untimed   = 1 << 17 // so many tasks are seen however long that takes: that a machine is busy is no reason to show less
+	untimed   = 1 << 17 // so many tasks are seen however long that takes: a busy machine is no reason to show less
 	mostNodes = 5000    // by default
 )
 

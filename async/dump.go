@@ -18,11 +18,11 @@ import (
 //
 // # Details
 //
-// It writes at most 400 lines and says what it left out. It shows names, places, types and counts; of users' data only the texts of errors with which tasks
-// were stopped or have failed: what goes to others than the developers is better made of
-// [Snapshot]. Where a text hangs, that Dump does. It may be called by any number of goroutines, in
-// handlers, hooks and observers, too, stops nothing and holds up nobody; see package
-// [picture] for what is consistent. The error is that of w.
+// It writes at most 400 lines and says what it left out. It shows names, places, types and counts; of users' data
+// only the texts of errors with which tasks were stopped or have failed: what goes to others than the developers is
+// better made of [Snapshot]. Where a text hangs, that Dump does. It may be called by any number of goroutines, in
+// handlers, hooks and observers, too, stops nothing and holds up nobody; see package [picture] for what is
+// consistent. The error is that of w.
 func Dump(w io.Writer, opts ...LookOption) error {
 	o := lookOptions(opts)
 	o.Texts = true
@@ -61,8 +61,8 @@ func lookOptions(opts []LookOption) (o survey.Options) {
 //
 // # Details
 //
-// A ctx without one shows the root of ctx. What runs at a root of its own, as in a test with asynctest.Context, is seen by Of only. A nil
-// ctx panics.
+// A ctx without one shows the root of ctx. What runs at a root of its own, as in a test with asynctest.Context, is
+// seen by Of only. A nil ctx panics.
 func Of(ctx context.Context) LookOption {
 	t, _ := tree.Nearest(ctx)
 	return lookOption(func(o *survey.Options) { o.Top = t })

@@ -49,8 +49,8 @@ type labelled struct{ task, scope string }
 // mostLabels bounds the sets that are kept. More are made whenever they are needed.
 const mostLabels = 1 << 10
 
-// begin labels the goroutine of the task of e, which is about to call the handler. The goroutine has the labels of around
-// when that has returned.
+// begin labels the goroutine of the task of e, which is about to call the handler. The goroutine has the labels of
+// around when that has returned.
 func (p *profile) begin(ctx, around context.Context, e tree.Event) (context.Context, tree.Ends) {
 	ctx = pprof.WithLabels(ctx, p.labelsOf(labelled{e.Task, tree.ScopeName(e.Of)}))
 	pprof.SetGoroutineLabels(ctx)

@@ -14,11 +14,10 @@
 //
 // It is meant to be copied. main.go is the command, flags.go its flags, run.go
 // a run from file to exit status, choose.go which jobs it has, containers.go the engine of containers, signals.go two
-// signals that package service does not hear. In internal there are packages: pipeline reads files, lint checks them, plan
-// decides which jobs run, runner runs them, engine has the containers of docker or podman, workdir has their directories and
-// artifacts, joblog their logs, vars their variables, predefined those of the run, expr the
-// expressions of rules; board is the live picture, view
-// shows it, report sums it up.
+// signals that package service does not hear. In internal there are packages: pipeline reads files, lint checks
+// them, plan decides which jobs run, runner runs them, engine has the containers of docker or podman, workdir has
+// their directories and artifacts, joblog their logs, vars their variables, predefined those of the run, expr the
+// expressions of rules; board is the live picture, view shows it, report sums it up.
 //
 // It exits with 0 if all was well, 1 if jobs or the run itself failed, 2 if the
 // arguments or the file are wrong, 129, 130, 131 or 143 if it was stopped by

@@ -47,7 +47,8 @@ func InGroup(t testing.TB, group int) []int {
 	return alive
 }
 
-// Children returns the ids of the processes that this one has started: those that live, and those that were not waited for.
+// Children returns the ids of the processes that this one has started: those that live, and those that were not
+// waited for.
 //
 //	assert.Empty(t, clitest.Children(t))
 func Children(t testing.TB) []int {

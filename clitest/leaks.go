@@ -39,8 +39,8 @@ func (m leakChecked) Run() int {
 	return 0
 }
 
-// left returns an error that shows the goroutines that are left. One that is about to end, as that of a connection whose
-// other end has gone, may not have had its turn on a machine that is busy.
+// left returns an error that shows the goroutines that are left. One that is about to end, as that of a connection
+// whose other end has gone, may not have had its turn on a machine that is busy.
 func left() (err error) {
 	for end := time.Now().Add(turn); ; {
 		if err = goleak.Find(); err == nil || time.Now().After(end) {

@@ -35,7 +35,8 @@ func Number(t testing.TB, output, word string) int {
 //
 // # Details
 //
-// It starts no goroutine: holds is called on the caller's. In tests with a scope asynctest.Eventually shows the tree besides.
+// It starts no goroutine: holds is called on the caller's. In tests with a scope asynctest.Eventually shows the
+// tree besides.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(2 * time.Millisecond) {

@@ -29,9 +29,10 @@ const lowest = 10_000
 //
 // # Details
 //
-// It stays free until the server listens there, and while that is started again: no other call gives it again, and on Linux no other process
-// that calls it, and the system gives it to nobody who connects or asks for any port. Elsewhere, and where the system keeps hardly any
-// port for servers, it is one that the system gives, and may be taken by others. A server that can tell which port it has is better asked for port 0.
+// It stays free until the server listens there, and while that is started again: no other call gives it again, and
+// on Linux no other process that calls it, and the system gives it to nobody who connects or asks for any port.
+// Elsewhere, and where the system keeps hardly any port for servers, it is one that the system gives, and may be
+// taken by others. A server that can tell which port it has is better asked for port 0.
 func FreePort(t testing.TB) string {
 	t.Helper()
 	ports.Lock()

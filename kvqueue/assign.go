@@ -142,8 +142,8 @@ func (m *member) look(ctx context.Context, most int) (*look, error) {
 	return l, nil
 }
 
-// unsureAfter notes whether there may be claims by a transaction whose answer was lost: also after a conflict, with which it
-// may have spoilt the next.
+// unsureAfter notes whether there may be claims by a transaction whose answer was lost: also after a conflict, with
+// which it may have spoilt the next.
 func (m *member) unsureAfter(err error) {
 	m.unsure = err != nil && (m.unsure || errors.Is(err, ErrUnknown))
 }

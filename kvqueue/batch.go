@@ -34,7 +34,10 @@ func (l *session) settleBatch(ctx context.Context, batch []*request[settlement])
 			}
 		}
 		full, before := errors.Is(err, ErrNoSpace), unknown
-		unknown = unknown || errors.Is(err, ErrUnknown)
+		if errors.Is(err, ErrUnknown) {
+			unknown = true
+			mayBeLate(claimsOf(batch))
+		}
 		switch {
 		case errors.Is(err, ErrLost):
 			l.settled(batch, unsure(unknown, err))
@@ -90,6 +93,13 @@ func (l *session) settled(batch []*request[settlement], err error) {
 			l.q.tell(l.reportOf(r.of))
 		}
 		r.answer(err)
+	}
+}
+
+// mayBeLate notes that the answer to a transaction that may acknowledge claims was lost.
+func mayBeLate(claims []*claim) {
+	for _, c := range claims {
+		c.late = true
 	}
 }
 

@@ -122,6 +122,7 @@ func (m *member) answerCarried(along []*request[settlement], err error) {
 	for _, r := range along {
 		if errors.Is(err, ErrUnknown) {
 			r.of.claim.doubt(done)
+			r.of.claim.late = true
 		}
 	}
 	m.settles.addAll(along)

@@ -51,9 +51,11 @@ type claim struct {
 	taken *taken // the Take that it is of, if it is; set before anybody knows the claim
 
 	// unsure says that a call whose answer was lost may have settled it, as the verdict of the
-	// first of those says. counted says that it was told as lost. All are its settler's.
+	// first of those says. late says that the answer to a transaction that acknowledges it was lost, which may be
+	// done at any time. counted says that it was told as lost. All are its settler's.
 	unsure  bool
 	as      verdict
+	late    bool
 	counted bool
 
 	delayed atomic.Bool // its run has failed, and it stays claimed until its RetryDelay is over

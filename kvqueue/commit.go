@@ -114,7 +114,10 @@ func (l *session) commit(ctx context.Context, claims []*claim, tx *Tx) (gone []*
 			return nil, nil
 		}
 		full, before := errors.Is(err, ErrNoSpace), unknown
-		unknown = unknown || errors.Is(err, ErrUnknown)
+		if errors.Is(err, ErrUnknown) {
+			unknown = true
+			mayBeLate(claims)
+		}
 		if errors.Is(err, ErrConflict) || errors.Is(err, ErrUnknown) {
 			gone, err = l.ended(ctx, claims, tx.guards)
 			switch whole := unknown && len(gone) == len(claims); {

@@ -3,6 +3,8 @@ package kvqueue
 import (
 	"context"
 	"time"
+
+	"github.com/ambit-go/ambit/async"
 )
 
 // This file keeps settlements back until their time.
@@ -49,6 +51,7 @@ func (l *session) settleDelayed(ctx context.Context) {
 // later takes those out of a batch whose next run is to wait: they stay claimed meanwhile,
 // and their callers are answered.
 func (l *session) later(batch []*request[settlement]) (now []*request[settlement]) {
+	var waits []*claim
 	for _, r := range batch {
 		d := r.of.delay()
 		if d <= 0 {
@@ -58,10 +61,33 @@ func (l *session) later(batch []*request[settlement]) (now []*request[settlement
 		s := r.of
 		s.last = true
 		s.claim.delayed.Store(true)
+		if s.claim.rec.group != "" && !s.claim.late {
+			waits = append(waits, s.claim)
+		}
 		l.add(s, d)
 		r.answer(nil)
 	}
+	l.noteWaits(waits)
 	return now
+}
+
+// noteWaits says of the groups of some claims that they wait, behind everybody's back. Looks have to pass over those of which
+// that is not said, and no more.
+func (l *session) noteWaits(claims []*claim) {
+	if len(claims) == 0 {
+		return
+	}
+	t := transaction{q: l.q, guards: []Guard{l.lives()}}
+	for _, c := range claims {
+		t.guards = append(t.guards, Guard{Key: l.q.lay.claim(l.id, c.key), Is: Unchanged, Rev: c.fence})
+		t.writes = append(t.writes,
+			Write{Key: l.q.lay.held(c.rec.group), Value: []byte(waitsForDelay)},
+			Write{Key: l.q.lay.marker(c.rec.group), Delete: true})
+	}
+	_ = l.q.group.Go(func(ctx context.Context) error {
+		_, _ = l.q.kv.Commit(ctx, t.guards, t.writes)
+		return nil
+	}, async.Name("kvqueue: say which groups of "+l.q.name+" wait"))
 }
 
 // delay is how long the next run of an item waits after this end.

@@ -36,12 +36,11 @@ type appending struct {
 // with those of other calls of this process that come at the same time; as many as one
 // transaction of the store cannot hold are added in several, in order.
 //
-// It blocks until the store has them, or ctx ends, or the store has not done it in 30 s; if the store refuses them at that time, the error matches
-// that of the store, too. An error that matches [ErrUnknown] says
-// that the items from the Position on may have been added, or not; with every other error
-// those of the Position were added, and no more. An item that is too large, or no item, is
-// an [*InvalidError], and nothing was added. The items are the caller's again when it returns. On a full store it returns [ErrNoSpace], on a
-// closed handle [ErrClosed].
+// It blocks until the store has them, or ctx ends, or the store has not done it in 30 s; if the store refuses them
+// at that time, the error matches that of the store, too. An error that matches [ErrUnknown] says that the items
+// from the Position on may have been added, or not; with every other error those of the Position were added, and no
+// more. An item that is too large, or no item, is an [*InvalidError], and nothing was added. The items are the
+// caller's again when it returns. On a full store it returns [ErrNoSpace], on a closed handle [ErrClosed].
 //
 // Enqueue may be repeated by nobody but its caller: if the answer of the store is lost, the
 // queue finds out what has become of the transaction. Only if this process was cut off for

@@ -45,8 +45,8 @@ type look struct {
 }
 
 // front looks for the first ready items, most at the most, and reads more at the same
-// revision. Those without a group and the first ones of groups are in turns. It concludes that nothing is ready only from all that is from the floor to
-// the revision.
+// revision. Those without a group and the first ones of groups are in turns. It concludes that nothing is ready
+// only from all that is from the floor to the revision.
 func (q *Queue) front(ctx context.Context, most int, more ...Range) (*look, error) {
 	from, span := q.lastFloor.Load(), max(q.lastSpan.Load(), 1)
 	behind, grouped := q.turns.next()

@@ -11,24 +11,25 @@ import (
 // This file is how groups stand in the store. Three kinds of keys are of a group:
 //
 //	g/<group>/<key>  a ready item of the group: its record
-//	g/<group>/       the group is held: a claim of one of its items is out. It is before all items of the group
+//	g/<group>/       the group is held: a claim of one of its items is out. It is before all items of the group, and has
+//	                 a value if that claim waits for its [RetryDelay]
 //	m/<group>        the marker: the group may have ready items
 //
-// A claim takes the first item of a group. It demands that nothing is in the range from g/<group>/ to before the item: neither
-// a smaller item nor a claim that is out. It puts g/<group>/, and whatever ends the claim deletes that. So two things hold after
-// each transaction:
+// A claim takes the first item of a group. It demands that nothing is in the range from g/<group>/ to before the
+// item: neither a smaller item nor a claim that is out. It puts g/<group>/, and whatever ends the claim deletes
+// that. So two things hold after each transaction:
 //
 //   - g/<group>/ is there if, and only if, one item of the group is claimed, and then no other is.
-//   - A group with ready items has its marker: whoever puts an item puts that, too, without having looked at anything. It is
-//     deleted when there is none.
+//   - A group with ready items has its marker, or waits: whoever puts an item puts the marker, too, without having looked at
+//     anything. It is deleted when there is none, and while the group waits: the end of the wait puts it.
 //
 // An acknowledgement only deletes, so that a full store does it.
 
 // mostGroup is how many bytes the key of a group has at most.
 const mostGroup = 128
 
-// leastForGroups is how many bytes a transaction of a store holds at least whose queues may have groups: those of the keys of
-// all items that it claims, if all are as long as may be.
+// leastForGroups is how many bytes a transaction of a store holds at least whose queues may have groups: those of
+// the keys of all items that it claims, if all are as long as may be.
 const leastForGroups = 256 << 10
 
 // Group says that an item is of a group: the items of one group are claimed one after another, in order,
@@ -60,6 +61,10 @@ func unescape(text string) string {
 // isEscaped reports whether a text is what escape makes of another.
 func isEscaped(text string) bool { return text != "" && escape(unescape(text)) == text }
 
+// waitsForDelay is the value of g/<group>/ while the claim waits for its [RetryDelay]. Then it is not acknowledged any more,
+// not even late: whatever ends it puts the item somewhere, and the marker with it.
+const waitsForDelay = "waits"
+
 func (l layout) marker(group string) []byte         { return []byte(l.root + "m/" + group) }
 func (l layout) held(group string) []byte           { return []byte(l.root + "g/" + group + "/") }
 func (l layout) grouped(group string, k Key) []byte { return append(l.held(group), k[:]...) }
@@ -78,8 +83,8 @@ func (l layout) markedIn(key []byte) (group string, ok bool) {
 	return string(text), ok && isEscaped(string(text))
 }
 
-// groupIn returns the group of a key that begins with g, and that of the item if there is one; false if this package did
-// not write that.
+// groupIn returns the group of a key that begins with g, and that of the item if there is one; false if this
+// package did not write that.
 func (l layout) groupIn(key []byte) (group string, k Key, item, ok bool) {
 	text, ours := bytes.CutPrefix(key, l.all("g"))
 	group, rest, ok := strings.Cut(string(text), "/")
@@ -88,6 +93,12 @@ func (l layout) groupIn(key []byte) (group string, k Key, item, ok bool) {
 		return group, Key([]byte(rest)), true, true
 	}
 	return group, k, false, ok && rest == ""
+}
+
+// waits reports whether a key says that its group waits.
+func (l layout) waits(p Pair) bool {
+	_, _, item, ok := l.groupIn(p.Key)
+	return ok && !item && string(p.Value) == waitsForDelay
 }
 
 // mark says that a group may have ready items.

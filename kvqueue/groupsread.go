@@ -8,9 +8,9 @@ import (
 
 // This file looks at all that a store holds of groups.
 
-// allGrouped yields the keys of groups, in the order of groups, and in each of them in the order of items: first that which says that the
-// group is held, if it is. Those that this package did not write are left out, and items that are added meanwhile: a look at all of
-// them ends, however fast they come.
+// allGrouped yields the keys of groups, in the order of groups, and in each of them in the order of items: first
+// that which says that the group is held, if it is. Those that this package did not write are left out, and items
+// that are added meanwhile: a look at all of them ends, however fast they come.
 func (q *Queue) allGrouped(ctx context.Context) iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
 		s, err := q.read(ctx)
@@ -65,6 +65,7 @@ func (q *Queue) countGrouped(ctx context.Context) (n int, err error) {
 // A groupAudit is what an auditor has found of a group.
 type groupAudit struct {
 	held   Rev // since when; 0: it is not
+	waits  bool
 	marked bool
 	first  *Key // ready item
 	claims []ready
@@ -87,7 +88,7 @@ func (a *auditor) readGroups(ctx context.Context) error {
 		name, k, item, _ := a.lay.groupIn(p.Key)
 		g := a.group(name)
 		if !item {
-			g.held = p.Rev
+			g.held, g.waits = p.Rev, a.lay.waits(p)
 			continue
 		}
 		if g.first == nil {
@@ -129,7 +130,7 @@ func (a *auditor) judgeGroups() {
 				c.key, name, c.rev)
 		case len(g.claims) == 0 && g.held != 0:
 			a.fault("the group %q is held since %d, and no item of it is claimed: nobody lets it go on", name, g.held)
-		case g.first != nil && !g.marked:
+		case g.first != nil && !g.marked && !g.waits:
 			a.fault("the group %q has ready items from %v on, and no marker: nobody finds them", name, *g.first)
 		}
 	}

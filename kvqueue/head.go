@@ -111,8 +111,8 @@ func (q *Queue) mend(ctx context.Context, s *snapshot) error {
 	return err
 }
 
-// endMirrored deletes what vanishes with its session: in a mirror it does not, and what the session had claimed would never
-// come back. None of a session of this store is among it, for a session begins with a look at the head.
+// endMirrored deletes what vanishes with its session: in a mirror it does not, and what the session had claimed
+// would never come back. None of a session of this store is among it, for a session begins with a look at the head.
 func (q *Queue) endMirrored(ctx context.Context, s *snapshot) error {
 	var ranges []Range
 	for _, kind := range []string{"r", "n", "l"} {
@@ -186,8 +186,8 @@ func (l layout) lastHintOf(kind string, pairs []Pair) (last uint64) {
 	return last
 }
 
-// lastHint returns the greatest hint of an item, or of one that is gone and has an id. It reads all keys of the queue: it is
-// for a store that was restored.
+// lastHint returns the greatest hint of an item, or of one that is gone and has an id. It reads all keys of the
+// queue: it is for a store that was restored.
 func (q *Queue) lastHint(ctx context.Context) (last uint64, err error) {
 	for _, kind := range hinted {
 		for begin, end := q.lay.all(kind), after(q.lay.all(kind)); ; {

@@ -13,9 +13,10 @@ import (
 //	q, err := kvqueue.Open(ctx, kv, "orders", kvqueue.TimeLimit(5*time.Minute))
 //
 // The run is that of a handler, which may have several items, or the time from [Queue.Take] until its items are
-// settled. At the limit the scope fails: its context is cancelled, with an [*async.TimeoutError] as the cause, which names
-// the limit, and the run counts as a failure for [MaxAttempts], also if the handler returns nil then. The observer is
-// told by [Overdue]. Items that were settled before, also those that wait for their [RetryDelay], are not concerned, and without others nothing is cancelled.
+// settled. At the limit the scope fails: its context is cancelled, with an [*async.TimeoutError] as the cause,
+// which names the limit, and the run counts as a failure for [MaxAttempts], also if the handler returns nil then.
+// The observer is told by [Overdue]. Items that were settled before, also those that wait for their [RetryDelay],
+// are not concerned, and without others nothing is cancelled.
 //
 // A claim is a scope: until a handler that does not look at its context has returned, its items stay claimed as long as
 // the process lives, and nobody else is given them. It is an option of the queue: see [Queue.Configure]. A run
@@ -61,7 +62,8 @@ func (q *Queue) limit(ctx context.Context, items []Item) (stop func()) {
 	}
 }
 
-// unsettled is how many of the claims are those of a run still: of one that waits for its [RetryDelay] the run has ended.
+// unsettled is how many of the claims are those of a run still: of one that waits for its [RetryDelay] the run has
+// ended.
 func unsettled(claims []*claim) (n int) {
 	for _, c := range claims {
 		if c.is() != settled && !c.delayed.Load() {

@@ -14,9 +14,10 @@ import (
 //
 //	n, err := q.Purge(ctx, kvqueue.Filter{Before: time.Now().Add(-24 * time.Hour)})
 //
-// Items of a [Group] are deleted as others are. Claimed items stay, and so does an item that is claimed while Purge runs. Producers and consumers go on
-// meanwhile; items that are added meanwhile may be deleted or stay, and Purge ends all the same. It goes on in
-// transactions of 63 items at most, which only delete, so that it works on a full store, too.
+// Items of a [Group] are deleted as others are. Claimed items stay, and so does an item that is claimed while Purge
+// runs. Producers and consumers go on meanwhile; items that are added meanwhile may be deleted or stay, and Purge
+// ends all the same. It goes on in transactions of 63 items at most, which only delete, so that it works on a full
+// store, too.
 //
 // It blocks until all is done, or the store fails, or ctx ends. n items were deleted by this call, also with an
 // error. If answers were lost, and items have gone of which it cannot be known whether this call has deleted them

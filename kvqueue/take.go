@@ -109,9 +109,10 @@ func (q *Queue) giveBack(items []Item) {
 // with them, in a scope of its own, on the calling goroutine. It blocks until there is an
 // item, ctx ends (then its error matches those of ctx), or the handle is closed
 // ([ErrClosed]). If the store is in trouble when ctx ends the error matches that of
-// [Queue.Trouble], too: so a store that does not answer does not look like an empty queue. On a full store, where nothing can be claimed, it returns [ErrNoSpace]; if no
-// session can be begun, the error of the store. Calls of one handle are served first come, first served. Several
-// processes are given items in the order in which they came to wait for some.
+// [Queue.Trouble], too: so a store that does not answer does not look like an empty queue. On a full store, where
+// nothing can be claimed, it returns [ErrNoSpace]; if no session can be begun, the error of the store. Calls of one
+// handle are served first come, first served. Several processes are given items in the order in which they came to
+// wait for some.
 //
 // When f, and everything that it has started, has ended well, what is not settled yet is
 // acknowledged: the items are gone from the queue. (Those for which [Queue.Nack] has failed go

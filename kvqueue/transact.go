@@ -15,12 +15,11 @@ import (
 //		tx.Enqueue(q, []byte("order/17"))
 //	})
 //
-// It blocks until the store has done it, or ctx ends, or the store has not done it in 30 s. f is called once, and must not keep its
-// argument. If a guard of f does not hold, the error matches [ErrConflict] and nothing was done. A
-// batch that one transaction of the store cannot hold, or nothing at all, is an [*InvalidError],
-// before anything was sent. An answer that was lost is found out about, as with [Queue.Enqueue],
-// whose errors are those of Transact otherwise; one that matches [ErrUnknown] says that all was
-// done, or nothing.
+// It blocks until the store has done it, or ctx ends, or the store has not done it in 30 s. f is called once, and
+// must not keep its argument. If a guard of f does not hold, the error matches [ErrConflict] and nothing was done.
+// A batch that one transaction of the store cannot hold, or nothing at all, is an [*InvalidError], before anything
+// was sent. An answer that was lost is found out about, as with [Queue.Enqueue], whose errors are those of Transact
+// otherwise; one that matches [ErrUnknown] says that all was done, or nothing.
 func (q *Queue) Transact(ctx context.Context, f func(tx *Tx)) error {
 	tx, err := q.collect("Transact", f, 2, 1)
 	switch {

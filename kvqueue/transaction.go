@@ -51,9 +51,10 @@ func (t *transaction) back(k Key, r record) {
 	t.mark(t.q.lay, r.group)
 }
 
-// buried makes an item a dead letter.
+// buried makes an item a dead letter. Its group may have waited, so that no marker is there.
 func (t *transaction) buried(k Key, r record, why string) {
 	t.writes = append(t.writes, Write{Key: t.q.lay.dead(k), Value: encodeDead(r, why)})
+	t.mark(t.q.lay, r.group)
 }
 
 // lower lets items go back to places from a hint on: the floor is put there if it is above,

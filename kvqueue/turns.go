@@ -9,8 +9,8 @@ import (
 
 // This file is how claims find the groups that are not held, and how these take turns.
 
-// turns say whose turn it is. A handle gives no group a second item while another waits that is not held, and of items with a group
-// and without it takes as many, as long as there are both.
+// turns say whose turn it is. A handle gives no group a second item while another waits that is not held, and of
+// items with a group and without it takes as many, as long as there are both.
 type turns struct {
 	mu      sync.Mutex
 	behind  string // the last group from which an item was claimed: the next is behind it, in the order of the keys
@@ -79,6 +79,7 @@ type round struct {
 	q     *Queue
 	heads []ready  // the first items of the groups that are not held
 	empty []string // groups that have no ready items
+	waits []Pair   // what says that a group waits
 	seen  int      // markers
 }
 
@@ -92,8 +93,8 @@ func (q *Queue) addHeads(ctx context.Context, l *look, most int, marked Result, 
 	return err
 }
 
-// headsOf looks for the first items of groups that are not held, and returns as many as are wanted if there are so many.
-// marked are the next markers behind a group.
+// headsOf looks for the first items of groups that are not held, and returns as many as are wanted if there are so
+// many. marked are the next markers behind a group.
 func (q *Queue) headsOf(ctx context.Context, most int, marked Result, behind string) ([]ready, error) {
 	r, last, wrapped := round{q: q}, behind, behind == ""
 	for {
@@ -141,18 +142,21 @@ func (r *round) add(ctx context.Context, marked Result) error {
 		return err
 	}
 	for i, group := range groups {
-		head, ok, empty := r.q.lay.headIn(results[i])
-		if ok {
+		of := results[i].Pairs
+		switch head, ok, empty := r.q.lay.headIn(results[i]); {
+		case ok:
 			r.heads = append(r.heads, head)
-		}
-		if empty {
+		case empty:
 			r.empty = append(r.empty, group)
+		case r.q.lay.waits(of[0]):
+			r.waits = append(r.waits, of[0])
 		}
 	}
 	return nil
 }
 
-// headIn returns the first item of a group, by what was read of it, if the group is not held; and whether it has no ready item.
+// headIn returns the first item of a group, by what was read of it, if the group is not held; and whether it has no
+// ready item.
 func (l layout) headIn(of Result) (head ready, ok, empty bool) {
 	if len(of.Pairs) == 0 {
 		return head, false, true
@@ -167,11 +171,16 @@ func (l layout) headIn(of Result) (head ready, ok, empty bool) {
 	return ready{key: k, rev: p.Rev, rec: rec}, true, false
 }
 
-// tidy deletes the markers of groups that have no ready items. Nobody waits for it.
+// tidy deletes the markers of groups that have no ready items, or that wait. Nobody waits for it.
 func (r *round) tidy() {
 	var guards []Guard
 	var writes []Write
-	for _, group := range r.empty[:min(len(r.empty), r.q.maxItems)] {
+	for _, p := range r.waits[:min(len(r.waits), r.q.maxItems)] {
+		group, _, _, _ := r.q.lay.groupIn(p.Key)
+		guards = append(guards, Guard{Key: p.Key, Is: Unchanged, Rev: p.Rev})
+		writes = append(writes, Write{Key: r.q.lay.marker(group), Delete: true})
+	}
+	for _, group := range r.empty[:min(len(r.empty), r.q.maxItems-len(writes))] {
 		span := r.q.lay.headOf(group)
 		guards = append(guards, Guard{Key: append(span.Begin, 0), End: span.End, Is: Absent})
 		writes = append(writes, Write{Key: r.q.lay.marker(group), Delete: true})
@@ -195,8 +204,8 @@ func (t *turns) tidies(now bool) (news bool) {
 	return news
 }
 
-// frontRanges is what is to be read to know whether the front of the queue is as a look has seen it, and frontOf returns what it
-// is by that.
+// frontRanges is what is to be read to know whether the front of the queue is as a look has seen it, and frontOf
+// returns what it is by that.
 func (q *Queue) frontRanges(l *look, most int) []Range {
 	ranges := []Range{{Begin: q.lay.from("q", l.head.floor), End: after(q.lay.all("q")), Limit: most}}
 	for _, r := range l.front {

@@ -9,9 +9,9 @@
 // A scope, a task with a Name and a root task have a span each; Filter says otherwise. It starts when the handler does
 // and ends when all that the handler has started has ended, so spans of children lie inside. Its parent is the span in
 // the ctx that the task was started with. A root task, a detached task and each run of a task with Restart
-// begin a trace of their own, with a link to that span. What has no end of its own (Daemon, Detach, groups, and runs of such a task) has no span,
-// and what it starts begins a trace with a link. A wait of 1 ms or more for a future that is no part of the task that
-// waits adds a link to the span of the future.
+// begin a trace of their own, with a link to that span. What has no end of its own (Daemon, Detach, groups, and
+// runs of such a task) has no span, and what it starts begins a trace with a link. A wait of 1 ms or more for a
+// future that is no part of the task that waits adds a link to the span of the future.
 //
 //	outcome                                      status   error.type                        ambit.task.outcome
 //	ended well                                   Unset                                      ok
@@ -21,9 +21,10 @@
 //	a panic, Goexit                              Error    panic, goexit                     the same
 //	cancelled, or refused, before it ran         no span                                    skipped, counted
 //
-// A span has the attributes ambit.task.id, ambit.task.kind, ambit.task.queue.duration in seconds, and ambit.task.cause, the type of
-// the cause if it was told to stop. A panic is an event "exception" with the stack; an event "returned" says when the
-// handler returned, if what it has started went on for 1 ms or longer. Texts of errors are in no span unless Texts asks for them.
+// A span has the attributes ambit.task.id, ambit.task.kind, ambit.task.queue.duration in seconds, and
+// ambit.task.cause, the type of the cause if it was told to stop. A panic is an event "exception" with the stack;
+// an event "returned" says when the handler returned, if what it has started went on for 1 ms or longer. Texts of
+// errors are in no span unless Texts asks for them.
 //
 // # Metrics
 //
@@ -40,8 +41,8 @@
 //	ambit.limit.slots, .held, .queued   gauge   ambit.task.name, of the scope
 //	ambit.worker.queued             gauge       ambit.part.name
 //
-// Counters and histograms are of the scopes that are observed; gauges are read from a Snapshot of the process, or of [Root],
-// in each collection. Histograms have exemplars with the trace of the task.
+// Counters and histograms are of the scopes that are observed; gauges are read from a Snapshot of the process, or
+// of [Root], in each collection. Histograms have exemplars with the trace of the task.
 //
 // # Names
 //

@@ -10,8 +10,8 @@ import (
 // This file is the task of a service: a call of Run, or several, if it is made again after a failure.
 
 // A notRetried is the cause with which the task is ended whose failure is not to be retried, where no error of the
-// handler can say so. It comes when all that the call has started has ended. It does not match the failure: a failure that says
-// that something was canceled would count as one that was told to stop.
+// handler can say so. It comes when all that the call has started has ended. It does not match the failure: a
+// failure that says that something was canceled would count as one that was told to stop.
 type notRetried struct{ error }
 
 // call is the handler of the task of m. Under async.Restart it is called again
@@ -93,9 +93,9 @@ func (m *member) leave(returned bool, err error) (retry bool) {
 // mayRetry reports whether Run may be called again after a failure.
 func (st *state) mayRetry() bool { return st.everReady && st.since.IsZero() }
 
-// runOver notes that everything has ended that a call of Run has started, whose ctx was cancelled with cause, if it was.
-// If Run has returned nil, perhaps long ago, and outcome is a failure, it is one of now, and Run is called again or not as
-// after an error of Run.
+// runOver notes that everything has ended that a call of Run has started, whose ctx was cancelled with cause, if it
+// was. If Run has returned nil, perhaps long ago, and outcome is a failure, it is one of now, and Run is called
+// again or not as after an error of Run.
 func (m *member) runOver(outcome, cause error) {
 	stopped := m.set.outer.Err() != nil
 	m.set.mu.Lock()

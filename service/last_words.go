@@ -18,8 +18,8 @@ import (
 // reads the standard error, or the text of an error hangs.
 var lastWords = time.Second // a variable for tests
 
-// note notes that a part of the program has failed with err, a service of the set of or, for nil, the whole, for the case
-// that the program is ended before it can say so.
+// note notes that a part of the program has failed with err, a service of the set of or, for nil, the whole, for
+// the case that the program is ended before it can say so.
 func (p *program) note(err error, of *set) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +51,8 @@ func (n noted) isIn(m *member) bool {
 	return false
 }
 
-// mended forgets what was noted of a Run in m, which is called again: what had failed there is not why the program ends.
+// mended forgets what was noted of a Run in m, which is called again: what had failed there is not why the program
+// ends.
 func (p *program) mended(m *member) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

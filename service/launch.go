@@ -18,8 +18,8 @@ type job struct {
 	bad    any                     // what it has panicked with
 }
 
-// startJob is [async.Start]. rest waits for the task where that does not come back: if an executor runs it at once, and it
-// calls Goexit.
+// startJob is [async.Start]. rest waits for the task where that does not come back: if an executor runs it at once,
+// and it calls Goexit.
 func startJob(ctx context.Context, f, rest func(context.Context) error, opts ...async.TaskOption) *job {
 	j := &job{handed: make(chan struct{})}
 	go func() {
@@ -48,7 +48,8 @@ func (j *job) news() <-chan struct{} {
 	return j.handed
 }
 
-// settled reports whether the task has ended. It raises what async.Start has panicked with, such as misuse of an option.
+// settled reports whether the task has ended. It raises what async.Start has panicked with, such as misuse of an
+// option.
 func (j *job) settled() bool {
 	if !closed(j.handed) {
 		return false

@@ -46,8 +46,8 @@ func (m *member) logStop(err error) {
 	}
 }
 
-// logFailure tells of the failure of the last call, if that was not told, and of its consequence. The channel is closed when
-// that is done.
+// logFailure tells of the failure of the last call, if that was not told, and of its consequence. The channel is
+// closed when that is done.
 func (m *member) logFailure(consequence string) (logged <-chan struct{}) {
 	m.set.mu.Lock()
 	failed, call := m.state.failed, m.state.calls
@@ -91,8 +91,9 @@ func (m *member) logWait(err error) {
 	})
 }
 
-// log tells of a failure of m, and of its consequence. It does not wait: texts and the handler are a user's, and may block or
-// panic. So a goroutine of its own writes the line, when the one before is written. The channel is closed then.
+// log tells of a failure of m, and of its consequence. It does not wait: texts and the handler are a user's, and
+// may block or panic. So a goroutine of its own writes the line, when the one before is written. The channel is
+// closed then.
 func (m *member) log(level slog.Level, consequence string, attrs func() []slog.Attr) (logged <-chan struct{}) {
 	s := m.set
 	if s.quiet {

@@ -74,8 +74,8 @@ func (m *member) runs() string {
 	return " (" + text + ")"
 }
 
-// tasks returns the names of the tasks of m that run, and how many more there are. It only looks: a group that is asked by
-// a wait who is left in it tells daemons and groups in it to go.
+// tasks returns the names of the tasks of m that run, and how many more there are. It only looks: a group that is
+// asked by a wait who is left in it tells daemons and groups in it to go.
 func (m *member) tasks() (names []string, more int) {
 	tree := async.Snapshot(async.Of(m.now().all.Context()))
 	own, idle := int64(0), map[int64]bool{} // the scope of m.own; scopes of daemons that nobody has told to go
@@ -133,8 +133,8 @@ func (m *member) fieldOf(task async.Straggler) string {
 
 // left returns the tasks of m that run, with stacks, and how many more there are. A group
 // in there has no goroutine and is none. A wait that is over before it begins is how a
-// group is asked. Such a wait is the end of its body, which tells daemons and groups in it to go: it is for the end of the
-// process.
+// group is asked. Such a wait is the end of its body, which tells daemons and groups in it to go: it is for the end
+// of the process.
 func (m *member) left() (tasks []async.Straggler, more int) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -24,10 +24,10 @@ const maxErrors = 10_000
 // # Details
 //
 // The errors of other packages have no status for [Main], those of package proc neither: a helper that fails
-// with 3 is not to end the program with 3 unless the program says so. Text and matches are those of err. In the tree of an
-// error the first status decides, so who wraps decides before what is wrapped. A status that is not in 1 to 255, as
-// that of a command that ended with 0 and was stopped, or never started, is none: then it is err itself that is
-// returned. WithStatus(nil, status) is nil.
+// with 3 is not to end the program with 3 unless the program says so. Text and matches are those of err. In the
+// tree of an error the first status decides, so who wraps decides before what is wrapped. A status that is not in 1
+// to 255, as that of a command that ended with 0 and was stopped, or never started, is none: then it is err itself
+// that is returned. WithStatus(nil, status) is nil.
 func WithStatus(err error, status int) error {
 	if err == nil || status < 1 || status > 255 {
 		return err

@@ -68,8 +68,9 @@ func (a *ages) mark(scope int64, m mark) {
 	s.add(m)
 }
 
-// add adds m. If there are more than mostMarks the one goes that is missed least: whose neighbours are nearest to each other for their age.
-// So the distances grow with the age, and what is known of an old task is about as exact as what is known of a young one.
+// add adds m. If there are more than mostMarks the one goes that is missed least: whose neighbours are nearest to
+// each other for their age. So the distances grow with the age, and what is known of an old task is about as exact
+// as what is known of a young one.
 func (s *marks) add(m mark) {
 	if n := len(s.all); n > 1 && s.all[n-1].started == m.started && s.all[n-2].started == m.started {
 		s.all[n-1] = m // nothing was started in between

@@ -33,10 +33,10 @@
 // # Who may see it
 //
 // Whoever reaches the handler sees names, places, types and counts: there is no password. The page shows no payloads,
-// arguments, results or values of contexts, and texts of errors only with [Texts]. Put the handler behind a password, or
-// listen on 127.0.0.1 or a unix socket. A request that comes in on a loopback address has to name loopback as its host,
-// so no site that a browser visits can read the page through a name of its own; see [AnyHost]. The page acts
-// on nothing: it answers GET and HEAD. It registers itself nowhere.
+// arguments, results or values of contexts, and texts of errors only with [Texts]. Put the handler behind a
+// password, or listen on 127.0.0.1 or a unix socket. A request that comes in on a loopback address has to name
+// loopback as its host, so no site that a browser visits can read the page through a name of its own; see
+// [AnyHost]. The page acts on nothing: it answers GET and HEAD. It registers itself nowhere.
 //
 // The package is experimental: its names may change.
 //

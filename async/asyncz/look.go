@@ -144,7 +144,8 @@ type known struct {
 	past  []sample
 }
 
-// known returns what the page knows at the time of pic. It is called with no lock held, and what it returns is the caller's.
+// known returns what the page knows at the time of pic. It is called with no lock held, and what it returns is the
+// caller's.
 func (p *Page) known(pic *picture.Tree) known {
 	p.mu.Lock()
 	defer p.mu.Unlock()

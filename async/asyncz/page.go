@@ -50,8 +50,8 @@ func (o option) apply(p *Page) { o(p) }
 //
 // # Details
 //
-// The page shows what stands at the root of the process, or what [Of] names. Its one document answers every path below the
-// one that it is mounted at. A Page knows ages if its [Page.Run] is called.
+// The page shows what stands at the root of the process, or what [Of] names. Its one document answers every path
+// below the one that it is mounted at. A Page knows ages if its [Page.Run] is called.
 func Handler(opts ...Option) *Page {
 	p := &Page{stacks: true, first: make(map[problemKey]time.Time)}
 	p.ages.scopes = make(map[int64]*marks)
@@ -88,8 +88,8 @@ func Of(ctx context.Context) Option {
 //
 // # Details
 //
-// Texts are users' and may hold anything: a name, a key, an address. Without the option only the types of errors are shown. An
-// Error method that hangs holds up the page.
+// Texts are users' and may hold anything: a name, a key, an address. Without the option only the types of errors
+// are shown. An Error method that hangs holds up the page.
 func Texts() Option {
 	return option(func(p *Page) { p.opts, p.texts = append(p.opts, async.Texts()), true })
 }
@@ -101,8 +101,9 @@ func Texts() Option {
 //
 // # Details
 //
-// The page draws a time line of the last tasks, counts what has ended in the last minute by name, and lists the last failures. A page that
-// is saved has the recording in it, and plays it. Tasks that the recorder observes have an exact age. ?format=trace is a time line for ui.perfetto.dev, ?format=recording what [record.Open] reads. Texts
+// The page draws a time line of the last tasks, counts what has ended in the last minute by name, and lists the
+// last failures. A page that is saved has the recording in it, and plays it. Tasks that the recorder observes have
+// an exact age. ?format=trace is a time line for ui.perfetto.dev, ?format=recording what [record.Open] reads. Texts
 // of errors are in them only with [Texts]. The recorder has the scopes that it observes: see [async.Observe].
 func Recorder(r *record.Recorder) Option {
 	if r == nil {
@@ -129,9 +130,9 @@ func Link(name, url string) Option {
 //
 // # Details
 //
-// It is meant for a proxy on the same machine that passes on the name it was asked for, and that protects the page. Without
-// a proxy the check is what keeps a web site from reading the page: a browser on this machine may be led to 127.0.0.1 by the name of
-// the site.
+// It is meant for a proxy on the same machine that passes on the name it was asked for, and that protects the page.
+// Without a proxy the check is what keeps a web site from reading the page: a browser on this machine may be led to
+// 127.0.0.1 by the name of the site.
 func AnyHost() Option { return option(func(p *Page) { p.anyHost = true }) }
 
 // Run looks at the tree every five seconds until ctx is done, and then returns nil.
@@ -140,8 +141,8 @@ func AnyHost() Option { return option(func(p *Page) { p.anyHost = true }) }
 //
 // # Details
 //
-// From these looks the page knows how old tasks are, and draws the last ten minutes. It needs some 256 bytes for each scope that lasts.
-// Without Run the page knows what the requests themselves have seen.
+// From these looks the page knows how old tasks are, and draws the last ten minutes. It needs some 256 bytes for
+// each scope that lasts. Without Run the page knows what the requests themselves have seen.
 func (p *Page) Run(ctx context.Context) error {
 	for {
 		p.look(false)
@@ -169,8 +170,8 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // hostIsOurs reports whether r, if it came in on a loopback address, names a loopback address as its host.
-// Whoever makes a browser ask for 127.0.0.1 by a name of his own is refused. Requests that came in by a unix socket, which
-// no browser can be led to, may name any host.
+// Whoever makes a browser ask for 127.0.0.1 by a name of his own is refused. Requests that came in by a unix
+// socket, which no browser can be led to, may name any host.
 func hostIsOurs(r *http.Request) bool {
 	addr, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if addr == nil || !isLoopback(addr.String()) {

@@ -130,7 +130,8 @@ type series struct {
 // mostSeries is how many names are listed.
 const mostSeries = 20
 
-// lastMinute returns what has ended in the last minute, by names without digits: those with failures first, then those that are most.
+// lastMinute returns what has ended in the last minute, by names without digits: those with failures first, then
+// those that are most.
 func lastMinute(r *record.Recording) (all []*series) {
 	by := make(map[string]*series)
 	for i := range slices.Backward(r.Events) {

@@ -77,8 +77,8 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// formatOf returns the format that r asks for: a document if it names none and comes from a browser, else text, so curl needs no
-// parameters.
+// formatOf returns the format that r asks for: a document if it names none and comes from a browser, else text, so
+// curl needs no parameters.
 func formatOf(r *http.Request) string {
 	if format := r.URL.Query().Get("format"); format != "" {
 		return format

@@ -10,8 +10,8 @@ import (
 
 // This file is how names, numbers and durations are written.
 
-// Alike returns name with each number in it as one #, so that the names of a series are equal: runs of digits, hexadecimal
-// numbers of four digits or more, and ids of sixteen letters and digits or more.
+// Alike returns name with each number in it as one #, so that the names of a series are equal: runs of digits,
+// hexadecimal numbers of four digits or more, and ids of sixteen letters and digits or more.
 func Alike(name string) string {
 	if strings.IndexFunc(name, isDigit) < 0 {
 		return name

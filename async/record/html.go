@@ -44,15 +44,16 @@ type pageOf struct {
 // mostListed is how many failures are listed.
 const mostListed = 50
 
-// WriteHTML writes the recording to w as one page, which needs no server and no network: a time line of the tasks, and the last failures.
+// WriteHTML writes the recording to w as one page, which needs no server and no network: a time line of the tasks,
+// and the last failures.
 //
 //	err := recording.WriteHTML(file)
 //
 // # Details
 //
-// A browser opens it from the file. With scripts it plays the recording: at each moment it names the tasks that were under way; without
-// them the time line stands still. 200 tasks have a row: what was live, failures, the longest and the newest. The whole recording is in the
-// page, so [Open] reads it.
+// A browser opens it from the file. With scripts it plays the recording: at each moment it names the tasks that
+// were under way; without them the time line stands still. 200 tasks have a row: what was live, failures, the
+// longest and the newest. The whole recording is in the page, so [Open] reads it.
 func (r *Recording) WriteHTML(w io.Writer) error {
 	var data, page bytes.Buffer
 	if err := r.Save(&data); err != nil {

@@ -1,4 +1,5 @@
-// Package record writes down what happens to tasks of package async: [Log] to a log, a [Recorder] to memory that is bounded.
+// Package record writes down what happens to tasks of package async: [Log] to a log, a [Recorder] to memory that is
+// bounded.
 //
 //	rec := record.New()
 //	err := async.Scope(ctx, serve, async.Observe(rec))
@@ -23,10 +24,11 @@ import (
 //
 // # Details
 //
-// A nil l is the default logger; see [async.Observe]. The level says how it has ended: Error for a panic or Goexit, Warn for an error and for a limit of its own
-// that has passed, Debug for all that has ended well or because something else has told it to
-// stop. The attributes are task, id, owner (of which task, if of any), took, outcome, and, where there
-// are any, err and cause. The ctx of a line is that of the task, so a handler that looks for a trace finds it.
+// A nil l is the default logger; see [async.Observe]. The level says how it has ended: Error for a panic or Goexit,
+// Warn for an error and for a limit of its own that has passed, Debug for all that has ended well or because
+// something else has told it to stop. The attributes are task, id, owner (of which task, if of any), took, outcome,
+// and, where there are any, err and cause. The ctx of a line is that of the task, so a handler that looks for a
+// trace finds it.
 //
 // At most 10 lines a second of one name and level are written; the first line after that says
 // how many more there were. 512 names are told apart, all others count as one.

@@ -41,8 +41,8 @@ func Bytes(n int) RecorderOption {
 //
 // # Details
 //
-// It costs a look at the stack at each start, less than a microsecond, which is why it is not the default. Without it a task is known by its
-// name, which is that of its function if it was given none.
+// It costs a look at the stack at each start, less than a microsecond, which is why it is not the default. Without
+// it a task is known by its name, which is that of its function if it was given none.
 func Callers() RecorderOption { return recorderOption(func(s *settings) { s.callers = true }) }
 
 // WaitsOver is how long a wait has to last for being kept.
@@ -51,8 +51,9 @@ func Callers() RecorderOption { return recorderOption(func(s *settings) { s.call
 //
 // # Details
 //
-// Defaults to a millisecond, and less is never kept: d < 1 ms panics. A wait is for a future, for time to pass, or for what another package notes
-// with [part.Wait]. Waits take their place among the events: many short ones shorten the time that a recording has.
+// Defaults to a millisecond, and less is never kept: d < 1 ms panics. A wait is for a future, for time to pass, or
+// for what another package notes with [part.Wait]. Waits take their place among the events: many short ones shorten
+// the time that a recording has.
 //
 // [part.Wait]: https://pkg.go.dev/github.com/ambit-go/ambit/async/part#Wait
 func WaitsOver(d time.Duration) RecorderOption {
@@ -62,13 +63,15 @@ func WaitsOver(d time.Duration) RecorderOption {
 	return recorderOption(func(s *settings) { s.over = d })
 }
 
-// Sample keeps one of n tasks that have no name, have started and awaited nothing, and have ended well or because they were told to.
+// Sample keeps one of n tasks that have no name, have started and awaited nothing, and have ended well or because
+// they were told to.
 //
 //	rec := record.New(record.Sample(100))
 //
 // # Details
 //
-// All other tasks are kept, so failures are, and so is what has a [async.Name]. The recording says how many were left out. n < 1 panics.
+// All other tasks are kept, so failures are, and so is what has a [async.Name]. The recording says how many were
+// left out. n < 1 panics.
 func Sample(n int) RecorderOption {
 	if n < 1 {
 		panic(fmt.Sprintf("record: Sample(%d): at least 1, which keeps all", n))

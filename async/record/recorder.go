@@ -16,7 +16,8 @@ import (
 
 // This file keeps the last ends of tasks, and of waits, in memory whose size is fixed.
 
-// A Recorder keeps the last tasks and waits that have ended, and the last failures. It may observe any number of scopes.
+// A Recorder keeps the last tasks and waits that have ended, and the last failures. It may observe any number of
+// scopes.
 type Recorder struct {
 	settings
 	shards   [shards]shard
@@ -44,7 +45,8 @@ type shard struct {
 	called []string // names by their number; 0: of those that found no place
 }
 
-// An event is the end of a task, or of a wait, as it is kept. It has no pointer: a task, its future and its ctx are kept by nobody here.
+// An event is the end of a task, or of a wait, as it is kept. It has no pointer: a task, its future and its ctx are
+// kept by nobody here.
 type event struct {
 	id      picture.ID
 	owner   picture.ID // of a wait: what was waited for
@@ -72,13 +74,14 @@ type failures struct {
 //
 // # Details
 //
-// It keeps the last tasks that have ended in the scopes that it observes: each with its name, its owner, how long it queued, when and for how long
-// it ran, and how it ended; and the last waits, of a millisecond or more, that are over.
-// A full recorder overwrites the oldest. The last 256 failures are kept beside them, with the first line of their text, so a million
-// tasks that end well do not evict one. It keeps 80 bytes a task, and nothing of what the task has captured.
+// It keeps the last tasks that have ended in the scopes that it observes: each with its name, its owner, how long
+// it queued, when and for how long it ran, and how it ended; and the last waits, of a millisecond or more, that are
+// over. A full recorder overwrites the oldest. The last 256 failures are kept beside them, with the first line of
+// their text, so a million tasks that end well do not evict one. It keeps 80 bytes a task, and nothing of what the
+// task has captured.
 //
-// [Recorder.Save] writes it all down, [Recording.WriteHTML] draws it as a page that plays it, [Recorder.WriteTrace] makes a time line for
-// ui.perfetto.dev.
+// [Recorder.Save] writes it all down, [Recording.WriteHTML] draws it as a page that plays it, [Recorder.WriteTrace]
+// makes a time line for ui.perfetto.dev.
 func New(opts ...RecorderOption) *Recorder {
 	set := settings{bytes: defaultBytes, over: time.Millisecond, one: 1}
 	for _, opt := range opts {

@@ -21,7 +21,8 @@ import (
 	"github.com/ambit-go/ambit/async/picture"
 )
 
-// This file is what was recorded, as data, and as a file: gzip, and in it a line of JSON for the head and one for each event.
+// This file is what was recorded, as data, and as a file: gzip, and in it a line of JSON for the head and one for
+// each event.
 
 // Schema says what a file of a [Recording] means: a meaning that changes gets another number, new fields do not.
 const Schema = "ambit-recording/1"
@@ -198,7 +199,8 @@ type line struct {
 	Failure *Failure  `json:"failure,omitempty"`
 }
 
-// Save writes what r has, and what is live at the root of the process, to w, in the form of [Schema], which [Open] reads.
+// Save writes what r has, and what is live at the root of the process, to w, in the form of [Schema], which [Open]
+// reads.
 func (r *Recorder) Save(w io.Writer) error { return r.Recording(async.Snapshot()).Save(w) }
 
 // Save writes it to w, in the form of [Schema], which [Open] reads.
@@ -227,8 +229,9 @@ func (r *Recording) Save(w io.Writer) error {
 //
 // # Details
 //
-// It reads a page that [Recording.WriteHTML] has written, too, and one that was saved from package asyncz with a recorder. A file
-// that was cut off, is of another schema, or is none, is an error. At most 16 million events are read.
+// It reads a page that [Recording.WriteHTML] has written, too, and one that was saved from package asyncz with a
+// recorder. A file that was cut off, is of another schema, or is none, is an error. At most 16 million events are
+// read.
 func Open(r io.Reader) (*Recording, error) {
 	from := bufio.NewReader(r)
 	if start, _ := from.Peek(len(timeline.PageBegins)); string(start) == timeline.PageBegins {
@@ -278,8 +281,8 @@ func read(r io.Reader) (*Recording, error) {
 
 const mostRead = 16 << 20
 
-// byStart returns the events with the one first that began first; of those that began together the longest, and of equal ones that
-// which ended last: an owner ends after what is in it.
+// byStart returns the events with the one first that began first; of those that began together the longest, and of
+// equal ones that which ended last: an owner ends after what is in it.
 func (r *Recording) byStart() []*Event {
 	all := make([]*Event, len(r.Events))
 	for i := range r.Events {

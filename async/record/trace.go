@@ -24,8 +24,8 @@ func (r *Recorder) WriteTrace(w io.Writer) error { return r.Recording(nil).Write
 //
 // # Details
 //
-// Each task is a bar. Bars of one lane are inside each other or follow each other; a task stands in the lane of its owner where it is
-// inside that. The last 65,536 tasks are written.
+// Each task is a bar. Bars of one lane are inside each other or follow each other; a task stands in the lane of its
+// owner where it is inside that. The last 65,536 tasks are written.
 func (r *Recording) WriteTrace(w io.Writer) error {
 	last := *r
 	last.Events = last.Events[max(0, len(last.Events)-mostTraced):]
@@ -91,8 +91,8 @@ type lanes struct {
 	at   map[picture.ID]int // the lane of each task
 }
 
-// of returns the lane of e: that of its owner if e is inside all that is under way there, else the one that is free for the longest time,
-// else a new one.
+// of returns the lane of e: that of its owner if e is inside all that is under way there, else the one that is free
+// for the longest time, else a new one.
 func (l *lanes) of(e *Event) int {
 	if l.at == nil {
 		l.at = make(map[picture.ID]int)
@@ -110,7 +110,8 @@ func (l *lanes) of(e *Event) int {
 	return l.put(len(l.open)-1, e)
 }
 
-// fits reports whether a task fits into a lane: nothing is under way there then, or, if nested, it ends within all that is.
+// fits reports whether a task fits into a lane: nothing is under way there then, or, if nested, it ends within all
+// that is.
 func (l *lanes) fits(lane int, began, ended time.Time, nested bool) bool {
 	in := l.open[lane]
 	for len(in) > 0 && !in[len(in)-1].After(began) {

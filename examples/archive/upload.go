@@ -39,8 +39,8 @@ func (u *uploader) upload(ctx context.Context, files []string) (int64, error) {
 	}, opts...)
 }
 
-// attempt packs the files and uploads what comes out, both at once: a pipe is between them, so neither gets ahead of the
-// other. Whichever fails ends the other, by the pipe, with its error; and the end of ctx ends both.
+// attempt packs the files and uploads what comes out, both at once: a pipe is between them, so neither gets ahead
+// of the other. Whichever fails ends the other, by the pipe, with its error; and the end of ctx ends both.
 func (u *uploader) attempt(ctx context.Context, files []string) (size int64, err error) {
 	r, w := io.Pipe()
 	out := &limited{w: w, left: u.most}

@@ -20,8 +20,8 @@ func shop(ctx context.Context, opts ...async.ScopeOption) error {
 	}, append(opts, async.Name("shop"))...)
 }
 
-// checkout charges a customer, and posts that in the ledger, whose worker does one thing at a time. The ledger waits until the
-// customer is charged; but whoever charges asks the ledger for the balance first.
+// checkout charges a customer, and posts that in the ledger, whose worker does one thing at a time. The ledger
+// waits until the customer is charged; but whoever charges asks the ledger for the balance first.
 func checkout(ctx context.Context) error {
 	ledger := scheduler.New(scheduler.Goroutines()).NewWorker(ctx, scheduler.Name("ledger"))
 	posting := make(chan struct{})

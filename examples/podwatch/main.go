@@ -1,7 +1,7 @@
 //go:build unix
 
-// Podwatch runs a command as long as a pod is well: a command in the pod, as kubectl exec does, would else wait for ever for
-// a pod that was evicted, deleted, or started anew.
+// Podwatch runs a command as long as a pod is well: a command in the pod, as kubectl exec does, would else wait for
+// ever for a pod that was evicted, deleted, or started anew.
 //
 //	go run ./examples/podwatch -pod http://127.0.0.1:8001/api/v1/namespaces/ci/pods/job-1 -- kubectl exec -n ci job-1 -- make test
 //

@@ -39,8 +39,8 @@ type pod struct {
 // errNoAnswer says nothing about the pod: the server is away, or busy.
 var errNoAnswer = errors.New("no answer about the pod")
 
-// look is the check of the watchdog. An answer that says that the pod is lost counts at once; no answer counts when there
-// was none for several looks: a server that restarts is no reason to end a command that runs well.
+// look is the check of the watchdog. An answer that says that the pod is lost counts at once; no answer counts when
+// there was none for several looks: a server that restarts is no reason to end a command that runs well.
 func (w *watchdog) look(ctx context.Context) error {
 	now, err := w.get(ctx)
 	if errors.Is(err, errNoAnswer) {

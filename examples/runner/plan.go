@@ -46,8 +46,8 @@ func (p *plan) next() *job {
 	return nil
 }
 
-// finish takes down how a job has ended. If it has not succeeded, those that need it are skipped, or canceled with it, and
-// those that need these.
+// finish takes down how a job has ended. If it has not succeeded, those that need it are skipped, or canceled with
+// it, and those that need these.
 func (p *plan) finish(name string, s state) {
 	p.state[name] = s
 	for _, j := range p.jobs { // what a job needs stands before it: one look is enough

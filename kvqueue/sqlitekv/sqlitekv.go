@@ -10,8 +10,8 @@
 // Transactions that wait in one process are written together, with one wait for the disk. A
 // process that is stopped (SIGSTOP) within the fraction of a millisecond in which it writes keeps
 // the file locked until it goes on or is killed: until then every other call that writes waits,
-// and returns when its ctx ends, with an error that says so. The file must be on a disk of the machine: SQLite does not lock
-// files well over a network.
+// and returns when its ctx ends, with an error that says so. The file must be on a disk of the machine: SQLite does
+// not lock files well over a network.
 package sqlitekv
 
 import (
@@ -67,9 +67,9 @@ func NoSync() Option { return func(s *settings) { s.noSync = true } }
 // the user who has made the file may use it. Beside it SQLite keeps two more, with -wal and -shm
 // behind the name, while it is open.
 //
-// Open fails with an error that says what to do if the file is empty, gone without its -wal, damaged, of another program
-// or of a newer version, or cannot be read and written. Sessions of an earlier start of the
-// machine have ended.
+// Open fails with an error that says what to do if the file is empty, gone without its -wal, damaged, of another
+// program or of a newer version, or cannot be read and written. Sessions of an earlier start of the machine have
+// ended.
 func Open(path string, options ...Option) (*Store, error) {
 	var set settings
 	for _, o := range options {

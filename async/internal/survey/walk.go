@@ -219,8 +219,8 @@ func taskOf(t *tree.Task, owner int32) task {
 	}
 }
 
-// expect returns for how many scopes there is to be room, when so many of members have one and so many members are left.
-// As large a share of those that are to come may have one; of few seen scopes nothing follows.
+// expect returns for how many scopes there is to be room, when so many of members have one and so many members are
+// left. As large a share of those that are to come may have one; of few seen scopes nothing follows.
 func (s *survey) expect(scopes, members, left int) int {
 	n := min(scopes*left/members, mostTasks)
 	if seen := len(s.scopes); seen < 4096 {

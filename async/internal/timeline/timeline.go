@@ -1,5 +1,5 @@
-// Package timeline draws what a recorder has as a time line: a row for each task, with bars for how long it queued, ran and waited. The
-// pages of packages record and asyncz show it, and their saved pages play it.
+// Package timeline draws what a recorder has as a time line: a row for each task, with bars for how long it queued,
+// ran and waited. The pages of packages record and asyncz show it, and their saved pages play it.
 package timeline
 
 import (

@@ -68,8 +68,8 @@ func taskOf(t *Task) *Task {
 	return t
 }
 
-// ScopeName returns the name of the nearest task around t that somebody has named, "" if there is none. A run and its task
-// are one.
+// ScopeName returns the name of the nearest task around t that somebody has named, "" if there is none. A run and
+// its task are one.
 func ScopeName(t *Task) string {
 	for s := taskOf(t).Owner; s != nil; s = s.Task.Owner {
 		if s.Task.Kind != KindRun && IsNamed(s.Task) {

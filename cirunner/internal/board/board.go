@@ -86,7 +86,8 @@ type Board struct {
 	watch  Watcher
 }
 
-// New returns a board of jobs. watch may be nil. Secrets are seen nowhere on the board; those of one job are told by Hide.
+// New returns a board of jobs. watch may be nil. Secrets are seen nowhere on the board; those of one job are told
+// by Hide.
 func New(jobs []Job, watch Watcher, secrets ...string) *Board {
 	if watch == nil {
 		watch = nobody{}

@@ -6,8 +6,8 @@ import (
 	"github.com/ambit-go/ambit/cirunner/internal/mask"
 )
 
-// Hide says which texts are not to be seen in what is known of a job from now on, instead of those before. Lines are written
-// by one who has hidden them.
+// Hide says which texts are not to be seen in what is known of a job from now on, instead of those before. Lines
+// are written by one who has hidden them.
 func (b *Board) Hide(i int, secrets []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -200,7 +200,8 @@ type Script struct {
 	Started   func(pid int)   // of the client
 }
 
-// shell gives variables that were renamed their names back, and runs a script by bash where there is one, and by sh otherwise.
+// shell gives variables that were renamed their names back, and runs a script by bash where there is one, and by sh
+// otherwise.
 const shell = `CIRUNNER_SCRIPT=$1; shift; CIRUNNER_N=0; for CIRUNNER_NAME; do CIRUNNER_N=$((CIRUNNER_N + 1)); ` +
 	`eval "export $CIRUNNER_NAME=\"\$CIRUNNER_VALUE_$CIRUNNER_N\"; unset CIRUNNER_VALUE_$CIRUNNER_N"; done; ` +
 	`if command -v bash >/dev/null 2>&1; then exec bash "$CIRUNNER_SCRIPT"; else exec sh "$CIRUNNER_SCRIPT"; fi`

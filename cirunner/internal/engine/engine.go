@@ -3,8 +3,8 @@
 // Package engine runs containers through the command line of docker or podman.
 //
 // engine.go is the engine and which one answers, container.go a container and what is run
-// in it, stop.go how that is stopped, logs.go what a container says, sweep.go how nothing is left. Whoever starts a container gives it the labels by
-// which it is found again, also when the call that has started it was cut off.
+// in it, stop.go how that is stopped, logs.go what a container says, sweep.go how nothing is left. Whoever starts a
+// container gives it the labels by which it is found again, also when the call that has started it was cut off.
 package engine
 
 import (

@@ -11,8 +11,8 @@ import (
 	"github.com/ambit-go/ambit/proc"
 )
 
-// Logs writes what the container says to out, until the container has ended. At the end of ctx the container is killed, and
-// not the client that follows it, so that nothing is lost which the container has said before.
+// Logs writes what the container says to out, until the container has ended. At the end of ctx the container is
+// killed, and not the client that follows it, so that nothing is lost which the container has said before.
 func (c *Container) Logs(ctx context.Context, out io.Writer) (err error) {
 	scopeErr := async.Scope(context.WithoutCancel(ctx), func(scope context.Context) error {
 		finished, finish := context.WithCancel(scope)
@@ -29,8 +29,8 @@ func (c *Container) Logs(ctx context.Context, out io.Writer) (err error) {
 	return err
 }
 
-// endLogs waits for the end of ctx, and kills the container then. finished is done when the client has ended; end ends the
-// client.
+// endLogs waits for the end of ctx, and kills the container then. finished is done when the client has ended; end
+// ends the client.
 func (c *Container) endLogs(ctx, scope, finished context.Context, end context.CancelCauseFunc) {
 	select {
 	case <-finished.Done():

@@ -39,7 +39,8 @@ type result struct {
 }
 
 // Add adds the tests of a JUnit file, however its suites are nested. Tests that it has read before
-// an error count. At most one test at a time is in memory. Names and messages are passed through hide before they are cut.
+// an error count. At most one test at a time is in memory. Names and messages are passed through hide before they
+// are cut.
 func (t *Tests) Add(r io.Reader, hide func(string) string) error {
 	d := xml.NewDecoder(r)
 	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // names may be wrong, numbers are not

@@ -148,8 +148,8 @@ func (p *Plan) settle() {
 	}
 }
 
-// untangle fails a job that waits for a group in a ring of waits: nothing runs or will, and the group is that of a pipeline
-// of which a job waits likewise. It reports whether there was one; others may have their group by that.
+// untangle fails a job that waits for a group in a ring of waits: nothing runs or will, and the group is that of a
+// pipeline of which a job waits likewise. It reports whether there was one; others may have their group by that.
 func (p *Plan) untangle() bool {
 	first := -1
 	for i, s := range p.state {
@@ -221,8 +221,8 @@ func (p *Plan) ready(i int) {
 	p.move(i, Ready, "")
 }
 
-// holderOf returns the job that has the group of another: it is Ready or Running, or the pipeline is under way that it has
-// started and is waited for with it. The jobs of that pipeline may have the group, too.
+// holderOf returns the job that has the group of another: it is Ready or Running, or the pipeline is under way that
+// it has started and is waited for with it. The jobs of that pipeline may have the group, too.
 func (p *Plan) holderOf(i int) string {
 	group := p.jobs[i].Group
 	for k := range p.jobs {
@@ -236,7 +236,8 @@ func (p *Plan) holderOf(i int) string {
 	return ""
 }
 
-// descends reports whether a job is in the pipeline that another has started, or in a pipeline that one of its jobs has started.
+// descends reports whether a job is in the pipeline that another has started, or in a pipeline that one of its jobs
+// has started.
 func (p *Plan) descends(i, of int) bool {
 	for parent := p.jobs[i].Parent - 1; parent >= 0; parent = p.jobs[parent].Parent - 1 {
 		if parent == of {

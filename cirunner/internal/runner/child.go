@@ -18,8 +18,8 @@ func (e *childError) Error() string { return e.err.Error() }
 // Unwrap returns why.
 func (e *childError) Unwrap() error { return e.err }
 
-// startPipeline reads the child pipeline whose files other jobs have made, and adds its jobs to the run. They start when
-// this attempt has succeeded.
+// startPipeline reads the child pipeline whose files other jobs have made, and adds its jobs to the run. They start
+// when this attempt has succeeded.
 func (a *attempt) startPipeline() error {
 	if a.job.Made == nil {
 		return nil

@@ -69,8 +69,8 @@ func (r *Runner) inherits(j *pipeline.Job, group string) bool {
 	return false
 }
 
-// giveBackLocked gives back the group of an attempt that has ended, and those of pipelines that are over by that. A trigger job
-// with strategy: depend has its group until its pipeline is over.
+// giveBackLocked gives back the group of an attempt that has ended, and those of pipelines that are over by that. A
+// trigger job with strategy: depend has its group until its pipeline is over.
 func (r *Runner) giveBackLocked(a *attempt, o plan.Outcome) {
 	switch {
 	case a.held == nil:

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// birth tells a process from all others that have had its number: the boot of the machine, and the time since then at which
-// the process was started. It is empty for a process that is not there.
+// birth tells a process from all others that have had its number: the boot of the machine, and the time since then
+// at which the process was started. It is empty for a process that is not there.
 func birth(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -28,8 +28,8 @@ type recordedGroup struct {
 	birth string // of its leader; empty where that cannot be known
 }
 
-// lives reports whether the group has processes and is still the one that was written down. A number that is free may be
-// that of another group: the leader must be the same process. Without its leader nobody knows.
+// lives reports whether the group has processes and is still the one that was written down. A number that is free
+// may be that of another group: the leader must be the same process. Without its leader nobody knows.
 func (g recordedGroup) lives(id int) bool {
 	return g.birth != "" && birth(id) == g.birth && groupLives(id)
 }
@@ -51,8 +51,8 @@ func (r *Run) Record(group int, job string) error {
 func (r *Run) Survivors() []Group { return survivors(r.Dir) }
 
 // survivors returns the groups that have a process of a run: those that it has written
-// down, whatever has become of the environment of their processes, and those that its processes have made since. Where there is no /proc it finds
-// nothing.
+// down, whatever has become of the environment of their processes, and those that its processes have made since.
+// Where there is no /proc it finds nothing.
 func survivors(dir string) []Group {
 	recorded := readGroups(filepath.Join(dir, "groups"))
 	var alive []Group
@@ -108,8 +108,8 @@ func (s *Stale) Kill() {
 	}
 }
 
-// killGroup kills all of a group. Its leader is stopped before, by a handle where the system has those, so that it is there,
-// and the number that of no other group, when that is killed.
+// killGroup kills all of a group. Its leader is stopped before, by a handle where the system has those, so that it
+// is there, and the number that of no other group, when that is killed.
 func killGroup(id int, g recordedGroup) {
 	leader, err := os.FindProcess(id)
 	if err != nil {

@@ -17,13 +17,13 @@ import (
 // process that has made a session of its own and cleared its environment is known by that, see worksForJob.
 func Adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// worksForJob reports whether a process is our child by adoption and works in the directory of a job, which is the token
-// of that. A child of our own works there, too: as the leader of a group, which is gone when the job
-// is over, or in our group. Being adopted is not enough: what the client of an engine leaves behind may serve
-// containers that are not ours.
+// worksForJob reports whether a process is our child by adoption and works in the directory of a job, which is the
+// token of that. A child of our own works there, too: as the leader of a group, which is gone when the job is over,
+// or in our group. Being adopted is not enough: what the client of an engine leaves behind may serve containers
+// that are not ours.
 //
-// When the runner is dead nobody knows whose child a process was. Then one counts that works in the directory of some job of
-// the run, has no terminal and is in no container: a person who looks around there has a terminal.
+// When the runner is dead nobody knows whose child a process was. Then one counts that works in the directory of
+// some job of the run, has no terminal and is in no container: a person who looks around there has a terminal.
 func worksForJob(pid int, token string) bool {
 	s, ok := readStat(pid)
 	adopted := s.parent == os.Getpid() && s.group != syscall.Getpgrp()

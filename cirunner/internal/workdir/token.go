@@ -71,8 +71,9 @@ func hasToken(pid int, token string) bool {
 	return carries(environ, token) || worksForJob(pid, token)
 }
 
-// signalCarriers sends a signal to the processes that have a token, and returns those. The number of a process that has ended may be that of another before the
-// signal is sent: where the system has handles of processes the handle is taken first.
+// signalCarriers sends a signal to the processes that have a token, and returns those. The number of a process that
+// has ended may be that of another before the signal is sent: where the system has handles of processes the handle
+// is taken first.
 func signalCarriers(token string, sig syscall.Signal) (sent []int) {
 	for _, pid := range carriers(token) {
 		p, err := os.FindProcess(pid)

@@ -102,8 +102,8 @@ func openEtcd(ctx context.Context, endpoints []string, how access) (*store, erro
 	return &store{kv: etcdkv.New(client), name: name, close: client.Close, etcd: client}, nil
 }
 
-// reach says why an endpoint cannot be talked to: the client says only that it took too long. Each of its two steps may take
-// that long.
+// reach says why an endpoint cannot be talked to: the client says only that it took too long. Each of its two steps
+// may take that long.
 func reach(ctx context.Context, patience time.Duration, endpoint string, secure *tls.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

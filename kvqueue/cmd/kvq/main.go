@@ -5,7 +5,8 @@
 //	kvq stats
 //
 // The queue is in a file of this folder, kvq.db, or where -store says: sqlite:path or
-// etcd:host:port,host:port, or etcd:https://host:port with -cacert, -cert, -key and -user. Any number of processes may use a file at the same time.
+// etcd:host:port,host:port, or etcd:https://host:port with -cacert, -cert, -key and -user. Any number of processes
+// may use a file at the same time.
 //
 // The exit status is 0 if all went well, 1 if not, 2 if the command line is wrong, 3 if
 // there is no such item, and 128 + n when a signal n stopped it before it was done.

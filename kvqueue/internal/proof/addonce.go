@@ -23,8 +23,8 @@ const Stands Word = "stands"
 
 func standsAt(value string, k kvqueue.Key) string { return fmt.Sprintf("%s at %v", value, k) }
 
-// addOnce adds an item that another may have added, or may be adding, and repeats the call while its outcome is unknown.
-// A worker that is told nothing leaves open what came of it.
+// addOnce adds an item that another may have added, or may be adding, and repeats the call while its outcome is
+// unknown. A worker that is told nothing leaves open what came of it.
 func (w *Worker) addOnce(ctx context.Context, q *kvqueue.Queue) {
 	second := time.Now().UnixNano() / int64(w.Second)
 	v := fmt.Sprint(shared, second-int64(w.Dice.N(4)/3)) // most calls of one second have one value

@@ -218,7 +218,7 @@ func (a *Auditor) play(rev kvqueue.Rev, events []kvqueue.Event) {
 				a.groups.claim(rest, e, rev)
 			}
 		case 'g':
-			name, key := a.groups.grouped(rest, e.Deleted)
+			name, key := a.groups.grouped(rest, e.Value, e.Deleted)
 			if key != "" {
 				touched[key] = true
 				a.item(kind, key, rest, e)

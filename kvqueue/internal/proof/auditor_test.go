@@ -38,9 +38,11 @@ func named(name string, value ...byte) kvqueue.Write {
 
 // Keys of the group a.
 var (
-	marked = named("m/a")
-	held   = named("g/a/")
-	free   = kvqueue.Write{Key: held.Key, Delete: true}
+	marked   = named("m/a")
+	unmarked = kvqueue.Write{Key: marked.Key, Delete: true}
+	held     = named("g/a/")
+	waits    = named("g/a/", []byte("waits")...)
+	free     = kvqueue.Write{Key: held.Key, Delete: true}
 )
 
 func ready(hint uint64) kvqueue.Write {
@@ -79,6 +81,8 @@ func TestAnAuditorSeesWhatIsWrong(t *testing.T) {
 		"a group is held":                        {"G1", false, [][]kvqueue.Write{{held}}},
 		"not the first":                          {"G2", true, [][]kvqueue.Write{{lives, put("d", 1), put("d", 2), ready(1), ready(2), marked}, {taken(2), claimed(2), held}}},
 		"no marker":                              {"G3", false, [][]kvqueue.Write{{put("d", 1), ready(1)}}},
+		"a group waits":                          {"", true, [][]kvqueue.Write{{lives, put("d", 1), put("d", 2), ready(1), ready(2), marked}, {taken(1), claimed(1), held}, {waits, unmarked}, {del("w", 1), ready(1), free, marked}, {taken(1), claimed(1), held}}},
+		"a group has waited, and has no marker":  {"G3", false, [][]kvqueue.Write{{lives, put("d", 1), ready(1), marked}, {taken(1), claimed(1), held}, {waits, unmarked}, {del("w", 1), ready(1), free}}},
 		"two places, of which one is in a group": {"C1", false, [][]kvqueue.Write{{put("d", 1), put("q", 1), ready(1), marked}}},
 	} {
 		for _, follows := range []bool{true, false} {

@@ -42,7 +42,8 @@ func NewClient(ctx context.Context, s Scribe, who string, d *Dice, kv kvqueue.KV
 	return c, err
 }
 
-// openTries is how many times a handle is opened: on a busy machine a store may not answer in the time that it is given.
+// openTries is how many times a handle is opened: on a busy machine a store may not answer in the time that it is
+// given.
 const openTries = 10
 
 // Direct is the link of a handle whose store answers.

@@ -7,13 +7,15 @@ import (
 	"github.com/ambit-go/ambit/kvqueue"
 )
 
-// This file plays the keys of groups: of each of them one item is claimed at a time, the first, and a group that can go on is found.
+// This file plays the keys of groups: of each of them one item is claimed at a time, the first, and a group that
+// can go on is found.
 
 // A group is what the store has shown of one.
 type group struct {
 	ready  map[string]bool // by the key of the item
 	claims map[string]bool // by session and key
 	held   bool
+	waits  bool // the claim that is out waits for its delay
 	marked bool
 }
 
@@ -46,10 +48,10 @@ func set(in map[string]bool, key string, is bool) {
 }
 
 // grouped takes in a change of a key that begins with g, and returns the item if there is one.
-func (g *groups) grouped(rest string, deleted bool) (name, key string) {
+func (g *groups) grouped(rest string, value []byte, deleted bool) (name, key string) {
 	name, key, _ = strings.Cut(rest, "/")
 	if of := g.group(name); key == "" {
-		of.held = !deleted
+		of.held, of.waits = !deleted, !deleted && len(value) > 0
 	} else {
 		set(of.ready, key, !deleted)
 	}
@@ -97,7 +99,7 @@ func (g *groups) look(rev kvqueue.Rev, fault func(format string, args ...any)) {
 			fault("G1: at %d several items of the group %s are claimed: %x", rev, name, of.claims)
 		case of.held != (len(of.claims) == 1):
 			fault("G1: at %d the group %s is held: %v, with %d claims", rev, name, of.held, len(of.claims))
-		case len(of.ready) > 0 && !of.marked:
+		case len(of.ready) > 0 && !of.marked && !of.waits:
 			fault("G3: at %d the group %s has ready items, and no marker: nobody finds them", rev, name)
 		}
 	}

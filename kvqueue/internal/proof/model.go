@@ -73,8 +73,8 @@ const (
 	gone
 )
 
-// A named is what is known of an item before it is added. Those of one id are never added both, for ids stand for longer than
-// a history lasts.
+// A named is what is known of an item before it is added. Those of one id are never added both, for ids stand for
+// longer than a history lasts.
 type named struct{ group, id string }
 
 // model is a queue of all items of a history, of which it knows the names. Claims take the first of no group that
@@ -129,8 +129,8 @@ func step(state string, m move, items []named) (bool, any) {
 	return false, state
 }
 
-// isFirst reports whether an item is ready, and of its group none before it is, and none is claimed; or, if it is of no group,
-// none before it is that is of none.
+// isFirst reports whether an item is ready, and of its group none before it is, and none is claimed; or, if it is
+// of no group, none before it is that is of none.
 func isFirst(state []byte, item int, items []named) bool {
 	group := items[item].group
 	for i := range len(state) / width {

@@ -103,7 +103,8 @@ func (r *recording) idle() bool {
 }
 
 // hit hits the process that gets the next claim, before it can do anything with it: it asks for the
-// time first, and gets no answer. own adds what is claimed, if nothing else is left. Then others have some time to claim what it had.
+// time first, and gets no answer. own adds what is claimed, if nothing else is left. Then others have some time to
+// claim what it had.
 func (r *recording) hit(ctx context.Context, own *Client, kill bool) {
 	done := make(chan struct{})
 	var victim *tellingProcess

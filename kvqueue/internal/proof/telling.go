@@ -132,8 +132,8 @@ func (t *telling) knows(value, key string) {
 	}
 }
 
-// repeats looks which calls for ids were told the key of an item that another has added. An item that was never claimed is
-// that of the first call that was told its key.
+// repeats looks which calls for ids were told the key of an item that another has added. An item that was never
+// claimed is that of the first call that was told its key.
 func (t *telling) repeats() {
 	values := map[string]string{}
 	for value, key := range t.keys {

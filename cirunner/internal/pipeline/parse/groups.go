@@ -11,9 +11,9 @@ import (
 // A taking is that a job takes a resource group while one that starts its pipeline has another.
 type taking struct{ holder, job *pipeline.Job }
 
-// checkGroups reports resource groups that pipelines take in opposite orders: two jobs that have one each and wait for that of the
-// other wait for ever. In one run that is an error, unless the jobs never run at once; two runs may do so all the same.
-// Names that hold variables are not known yet: the run fails if it comes to that.
+// checkGroups reports resource groups that pipelines take in opposite orders: two jobs that have one each and wait
+// for that of the other wait for ever. In one run that is an error, unless the jobs never run at once; two runs may
+// do so all the same. Names that hold variables are not known yet: the run fails if it comes to that.
 func (c *compiler) checkGroups(p *pipeline.Pipeline) {
 	takings := make(map[[2]string][]taking)
 	var order [][2]string

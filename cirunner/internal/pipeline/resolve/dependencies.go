@@ -50,5 +50,6 @@ func needsOneOf(job *pipeline.Job, jobs []*pipeline.Job) bool {
 	return slices.ContainsFunc(job.Needs, func(need pipeline.Need) bool { return slices.Contains(jobs, need.Job) })
 }
 
-// needsSome reports whether a job waits for anything: it has needs, or none were given and it waits for the stages before.
+// needsSome reports whether a job waits for anything: it has needs, or none were given and it waits for the stages
+// before.
 func needsSome(job *pipeline.Job) bool { return job.Needs == nil || len(job.Needs) > 0 }

@@ -37,8 +37,8 @@ type edge struct {
 }
 
 // Resolve makes the pipeline of the jobs of a file, for a run. It adds to starts the child
-// pipelines that jobs start. upstream returns the jobs of the pipeline that starts this one, of those that have ended by
-// then.
+// pipelines that jobs start. upstream returns the jobs of the pipeline that starts this one, of those that have
+// ended by then.
 func Resolve(p *decide.Run, stages []string, all []*draft.Draft, starts map[*pipeline.Job]*draft.Trigger,
 	upstream func(name string) []*pipeline.Job) *pipeline.Pipeline {
 	g := &grapher{Run: p, upstream: upstream, stages: stages, all: all, out: &pipeline.Pipeline{File: p.FirstFile(), Why: p.Why}, drafts: make(map[string]*draft.Draft),

@@ -54,7 +54,8 @@ func (p *Reader) Boolean(what string, n *Node) (value, ok bool) {
 	return false, false
 }
 
-// Integer returns the number that n is, and whether it is one of from to to. If not, that is a problem of what n is for.
+// Integer returns the number that n is, and whether it is one of from to to. If not, that is a problem of what n is
+// for.
 func (p *Reader) Integer(what string, n *Node, from, to int) (int, bool) {
 	if n.Kind == Integer {
 		if i, err := strconv.Atoi(n.Text); err == nil && i >= from && i <= to {

@@ -73,8 +73,8 @@ func (p *Problems) Errorf(at Mark, format string, args ...any) {
 	p.list = append(p.list, found)
 }
 
-// Take adds what is wrong for a [Reader.Sibling], with the files that it has read. A file that is known keeps its place,
-// so that a fault of a file which is read twice is told once.
+// Take adds what is wrong for a [Reader.Sibling], with the files that it has read. A file that is known keeps its
+// place, so that a fault of a file which is read twice is told once.
 func (p *Problems) Take(from *Problems) {
 	place := make([]int, len(from.files))
 	for i, f := range from.files {
@@ -101,8 +101,8 @@ func (p *Problems) Pos(at Mark) pipeline.Pos {
 	return pipeline.Pos{File: p.files[at.File].name, Line: at.Line, Column: at.Column}
 }
 
-// order returns what compares places for people: a file with a header is read twice, as it stands and with its inputs, and
-// is one for them.
+// order returns what compares places for people: a file with a header is read twice, as it stands and with its
+// inputs, and is one for them.
 func (p *Problems) order() func(a, b Mark) int {
 	first := make([]int, len(p.files))
 	for i, f := range p.files {

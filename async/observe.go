@@ -59,7 +59,7 @@ type Event struct {
 	Of       picture.Kind    // what the task was made for
 	Task     string          // its name
 	Named    bool            // Name, or Detach, has given the name
-	Daemon   bool            // its owner does not wait for it to end by itself, as in a picture.Node; of a run: of its task
+	Daemon   bool            // as in a picture.Node: its owner does not wait for it; of a run: of its task
 	ID       picture.ID      // tells it from others of its name, in a Snapshot, too
 	Owner    picture.ID      // the task that it was started in; zero: none, it stands at the root
 	Ctx      context.Context // its context, with the values of the ctx that it was started with

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -95,9 +94,6 @@ func (q *Queue) read(ctx context.Context, more ...Range) (*snapshot, error) {
 // mend lets hints be counted from behind all that were ever handed out, in a store whose
 // revisions have gone back.
 func (q *Queue) mend(ctx context.Context, s *snapshot) error {
-	if err := q.endMirrored(ctx, s); err != nil {
-		return err
-	}
 	last, err := q.lastHint(ctx)
 	if err != nil {
 		return err
@@ -106,35 +102,9 @@ func (q *Queue) mend(ctx context.Context, s *snapshot) error {
 	h.offset = max(last, h.floor) + 1 - uint64(s.rev)
 	q.seen.forget()
 	guard, write := q.lay.putHead(h)
-	// Nor does this vanish: the next mark would never be due.
+	// In a mirror nothing vanishes with its session: the next mark would never be due.
 	_, err = q.kv.Commit(ctx, []Guard{guard}, []Write{write, {Key: q.lay.hourglass(), Delete: true}})
 	return err
-}
-
-// endMirrored deletes what vanishes with its session: in a mirror it does not, and what the session had claimed
-// would never come back. None of a session of this store is among it, for a session begins with a look at the head.
-func (q *Queue) endMirrored(ctx context.Context, s *snapshot) error {
-	var ranges []Range
-	for _, kind := range []string{"r", "n", "l"} {
-		ranges = append(ranges, Range{Begin: q.lay.all(kind), End: after(q.lay.all(kind)), KeysOnly: true})
-	}
-	results, _, err := q.kv.Read(ctx, ranges...)
-	if err != nil {
-		return err
-	}
-	guard, _ := q.lay.putHead(s.head) // nobody has mended it, and begun a session
-	for _, r := range results {
-		for pairs := range slices.Chunk(r.Pairs, q.maxItems) {
-			var writes []Write
-			for _, p := range pairs {
-				writes = append(writes, Write{Key: p.Key, Delete: true})
-			}
-			if _, err := q.kv.Commit(ctx, []Guard{guard}, writes); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // check mends the head if there is an item from the future, or the id of one that is gone: the store was restored or
@@ -186,8 +156,8 @@ func (l layout) lastHintOf(kind string, pairs []Pair) (last uint64) {
 	return last
 }
 
-// lastHint returns the greatest hint of an item, or of one that is gone and has an id. It reads all keys of the
-// queue: it is for a store that was restored.
+// lastHint returns the greatest hint of an item, or of one that is gone and has an id. It reads all keys of the queue: it is
+// for a store that was restored.
 func (q *Queue) lastHint(ctx context.Context) (last uint64, err error) {
 	for _, kind := range hinted {
 		for begin, end := q.lay.all(kind), after(q.lay.all(kind)); ; {

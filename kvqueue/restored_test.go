@@ -88,51 +88,6 @@ func TestInAMirroredStoreItemsComeBehindThoseBefore(t *testing.T) {
 	}
 }
 
-// Sessions that were mirrored end, for nobody renews them: the items that they had claimed come back, groups go on, and
-// nobody waits for one of them to assign.
-func TestInAMirroredStoreTheSessionsBeforeHaveEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		first := newStore(t)
-		q := open(t, first, "q")
-		for range 50 { // so that hints are greater than the revisions of the mirror
-			_, err := q.Enqueue(t.Context(), []byte("gone"))
-			require.NoError(t, err)
-			require.Equal(t, 1, takeNow(t, q, 1))
-		}
-		_, err := q.Enqueue(t.Context(), []byte("alone"))
-		require.NoError(t, err)
-		for _, v := range []string{"first of a", "second of a"} {
-			_, err := q.Add(t.Context(), []byte(v), kvqueue.Group("a"))
-			require.NoError(t, err)
-		}
-		var second *memkv.Store
-		require.NoError(t, q.Do(t.Context(), 2, func(_ context.Context, items []kvqueue.Item) error {
-			require.Len(t, items, 2)
-			second = mirror(t, first)
-			return nil
-		}))
-		require.Equal(t, 1, keys(t, second, "l"))
-		_, err = second.Session(t.Context(), time.Minute) // the next has another number than that which was mirrored
-		require.NoError(t, err)
-
-		r := open(t, second, "q")
-		begin := time.Now()
-		for had := 0; had < 3; {
-			require.NoError(t, r.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error { had++; return nil }))
-		}
-		assert.Less(t, time.Since(begin), time.Second)
-		begin = time.Now()
-		for range 10 {
-			_, err := r.Enqueue(t.Context(), []byte("new"))
-			require.NoError(t, err)
-			require.NoError(t, r.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error { return nil }))
-		}
-		assert.Less(t, time.Since(begin), 100*time.Millisecond, "this handle assigns at once")
-		assert.Equal(t, 1, keys(t, second, "l"))
-		sound(t, r)
-	})
-}
-
 // The ids of items that are gone are told by hints, too: in a mirrored store none goes too early, and none stays for longer, and
 // Audit finds nothing wrong with them.
 func TestIDsInAMirroredStoreStandForTheirRetention(t *testing.T) {

@@ -88,6 +88,8 @@ func (m *member) assign(ctx context.Context, takers func() []taker) (wait time.D
 	switch {
 	case err != nil:
 		return 0, err
+	case len(look.front) == 0 && m.arrives(): // it is handed over next
+		return 0, nil
 	case len(look.front) == 0: // the bell rings when there may be one
 		m.q.nothing(waiters)
 		return longWait, nil
@@ -132,9 +134,17 @@ func (m *member) look(ctx context.Context, most int) (*look, error) {
 		return nil, err
 	}
 	m.unsure = m.unsure && len(l.front) > 0 // a transaction that may be done late claims what is ready
+	of := l.of[0]
+	if len(l.front) == 0 { // what was ready may have been claimed for this session since: heads of groups are read later
+		results, _, err := m.q.kv.Read(ctx, Range{Begin: claims, End: after(claims)})
+		if err != nil {
+			return nil, err
+		}
+		of = results[0]
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, p := range l.of[0].Pairs {
+	for _, p := range of.Pairs {
 		if id, r, err := m.q.lay.claimOf(p, false); err == nil {
 			m.newLocked(id, r)
 		}

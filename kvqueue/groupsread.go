@@ -131,7 +131,7 @@ func (a *auditor) judgeGroups() {
 		case len(g.claims) == 0 && g.held != 0:
 			a.fault("the group %q is held since %d, and no item of it is claimed: nobody lets it go on", name, g.held)
 		case g.first != nil && !g.marked && !g.waits:
-			a.fault("the group %q has ready items from %v on, and no marker: nobody finds them", name, *g.first)
+			a.fault("the group %q, held since %d, has ready items from %v on, and no marker: nobody finds them", name, g.held, *g.first)
 		}
 	}
 }

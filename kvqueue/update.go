@@ -25,6 +25,8 @@ func (m *member) claimAlone(ctx context.Context) (wait time.Duration, err error)
 		return 0, err
 	case len(takers) == 0: // there were claims that had not been shown
 		return 0, nil
+	case len(look.front) == 0 && m.arrives(): // it is handed over next
+		return 0, nil
 	case len(look.front) == 0: // the bell rings when there may be one
 		m.q.nothing(waiters)
 		return longWait, nil

@@ -61,7 +61,7 @@ func (l *session) later(batch []*request[settlement]) (now []*request[settlement
 		s := r.of
 		s.last = true
 		s.claim.delayed.Store(true)
-		if s.claim.rec.group != "" && !s.claim.late {
+		if s.claim.rec.group != "" && !s.claim.late && d >= noted {
 			waits = append(waits, s.claim)
 		}
 		l.add(s, d)
@@ -70,6 +70,9 @@ func (l *session) later(batch []*request[settlement]) (now []*request[settlement
 	l.noteWaits(waits)
 	return now
 }
+
+// noted is the shortest delay of which noteWaits says that a group waits: shorter ones are over before it pays.
+const noted = 100 * time.Millisecond
 
 // noteWaits says of the groups of some claims that they wait, behind everybody's back. Looks have to pass over those of which
 // that is not said, and no more.

@@ -3,6 +3,7 @@ package kvqueue_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -23,6 +24,19 @@ type countedReads struct {
 func (c *countedReads) Read(ctx context.Context, ranges ...kvqueue.Range) ([]kvqueue.Result, kvqueue.Rev, error) {
 	c.ranges.Add(int64(len(ranges)))
 	return c.KV.Read(ctx, ranges...)
+}
+
+// A countedNotes counts the transactions that say that a group waits.
+type countedNotes struct {
+	kvqueue.KV
+	notes atomic.Int64
+}
+
+func (c *countedNotes) Commit(ctx context.Context, guards []kvqueue.Guard, writes []kvqueue.Write) (kvqueue.Rev, error) {
+	if slices.ContainsFunc(writes, func(w kvqueue.Write) bool { return string(w.Value) == "waits" }) {
+		c.notes.Add(1)
+	}
+	return c.KV.Commit(ctx, guards, writes)
 }
 
 // failGroups adds two items to each of so many groups, and has the first of each fail.
@@ -80,6 +94,25 @@ func TestGroupsThatWaitForTheirDelayAreNotLookedAt(t *testing.T) {
 		}
 		soundGroups(t, kv, q)
 	})
+}
+
+// Of a delay that is soon over it is not said that the group waits, which would be a transaction for each failed run.
+func TestShortDelaysOfGroupsAreNotSaid(t *testing.T) {
+	notes := func(delay time.Duration) (n int64) {
+		synctest.Test(t, func(t *testing.T) {
+			kv := &countedNotes{KV: newStore(t)}
+			q := open(t, kv, "q", kvqueue.RetryDelay(delay, delay))
+			_, err := q.Add(t.Context(), []byte("a"), kvqueue.Group("g"))
+			require.NoError(t, err)
+			assert.ErrorIs(t, q.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error { return errFails }), errFails)
+			require.NoError(t, q.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error { return nil }))
+			soundGroups(t, kv.KV, q)
+			n = kv.notes.Load()
+		})
+		return n
+	}
+	assert.Zero(t, notes(50*time.Millisecond))
+	assert.EqualValues(t, 1, notes(time.Second))
 }
 
 // A process dies while groups wait for their delay, and what it had becomes dead letters, as these were its last crashes: their

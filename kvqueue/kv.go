@@ -103,7 +103,8 @@ type Limits struct {
 // not be changed later: a call that has returned because ctx has ended may be on its way.
 type KV interface {
 	// Read reads ranges, all of them as they were at one revision, which it returns. It
-	// sees every transaction whose Commit returned before Read was called.
+	// sees every transaction whose Commit returned before Read was called, and may see others, which a
+	// store that fails can lose: they stay for certain when a Commit that was called later has returned, also one without writes.
 	Read(ctx context.Context, ranges ...Range) ([]Result, Rev, error)
 
 	// Commit does all of the writes at one revision if every guard holds, and returns that.

@@ -54,8 +54,8 @@ var reasons = map[string]string{
 	"K4": "See [the figures of kvqueue](kvqueue.md#figures).",
 	"K7": "Measured once. What a member had been assigned lies until the session of the dead member has ended, and if it is the one that assigns, nothing is assigned until then; in a race for the head the others go on. " +
 		"With a shorter TTL it would be faster, and a process that is suspended for a moment would lose what it works on.",
-	"K8": "A transaction is on the disk before it is acknowledged: with one caller that wait is most of its time. Consumers of one process share a transaction; processes cannot, and have one writer at a time, so four of two consumers have more transactions than one of eight. " +
-		"To share them one process would have to write for the others, and these would be hurt when it ends.",
+	"K8": "A transaction is on the disk before it is acknowledged: with one caller that wait is most of its time. Processes wait for the disk beside each other, and have one writer at a time: four of two consumers have more transactions than one of eight, " +
+		"and each of them looks at what the others have written. To share transactions one process would have to write for the others, and these would be hurt when it ends.",
 }
 
 // missed is the section about budgets that are missed, or whose median misses the budget where there is no verdict.

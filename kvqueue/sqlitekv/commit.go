@@ -143,6 +143,9 @@ func (t *transaction) holds(g kvqueue.Guard) (bool, error) {
 
 // do does writes at the next revision, and notes which keys they have changed.
 func (t *transaction) do(writes []kvqueue.Write) (kvqueue.Rev, error) {
+	if len(writes) == 0 {
+		return t.rev, nil
+	}
 	t.rev++
 	var changes []byte
 	for _, w := range writes {

@@ -21,7 +21,8 @@ type file struct {
 	path string
 	open driver.Connector
 
-	writer *link // its user has the element of Store.writer
+	writer *link // its user has the element of Store.writer, and so has that of disk
+	disk   disk
 	mu     sync.Mutex
 	idle   []*link // for readers
 	closed bool
@@ -66,11 +67,11 @@ func openFile(path string, noSync bool) (*file, error) {
 	case info.Size() == 0: // this package makes a file with all of its tables, or none
 		return nil, fmt.Errorf("sqlitekv: %s is empty: its content was lost, or another program has begun it; restore it, or, to begin anew, remove it together with %s-wal and %s-shm: what is in them would be written over a new file", path, path, path)
 	}
-	synchronous := "FULL"
-	if noSync {
-		synchronous = "NORMAL"
+	f, err := connect(path, "NORMAL")
+	if err == nil && !noSync {
+		f.disk.sync = waitForDisk
 	}
-	return connect(path, synchronous)
+	return f, err
 }
 
 func connect(path, synchronous string) (*file, error) {
@@ -214,6 +215,7 @@ func (f *file) close() (err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
+	err = f.disk.close() // before SQLite removes the log, which a file that is open elsewhere would keep it from on Windows
 	for _, l := range append(f.idle, f.writer) {
 		err = errors.Join(err, l.close())
 	}

@@ -11,6 +11,11 @@ import (
 
 // Read reads ranges at one revision.
 func (s *Store) Read(ctx context.Context, ranges ...kvqueue.Range) (results []kvqueue.Result, rev kvqueue.Rev, err error) {
+	if s.file.disk.failed.Load() { // nobody is to take for done what may not be on the disk
+		if err := s.endLate(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
 	for {
 		late := false
 		err = s.read(ctx, func(l *link) error {
@@ -94,25 +99,18 @@ func (s *Store) Waits() error {
 	return nil
 }
 
+// readRange reads a range. The statement has no LIMIT: SQLite would prepare it anew for each number.
 func (l *link) readRange(r kvqueue.Range) (result kvqueue.Result, err error) {
-	columns, where, args, limit := "key, rev", "key = ?", []any{r.Begin}, int64(-1)
+	columns, where, args := "key, rev", "key = ?", []any{r.Begin}
 	if !r.KeysOnly {
 		columns += ", value"
 	}
 	if r.End != nil {
 		where, args = "key >= ? AND key < ?", append(args, r.End)
 	}
-	if r.Limit > 0 {
-		limit = int64(r.Limit)
-	}
-	text := "SELECT " + columns + " FROM kv WHERE " + where + " ORDER BY key LIMIT ?"
-	if limit > 0 {
-		args = append(args, limit+1)
-	} else {
-		args = append(args, limit)
-	}
+	text := "SELECT " + columns + " FROM kv WHERE " + where + " ORDER BY key"
 	err = l.query(text, args, func(row []driver.Value) bool {
-		if limit > 0 && int64(len(result.Pairs)) == limit {
+		if r.Limit > 0 && len(result.Pairs) == r.Limit {
 			result.More = true
 			return false
 		}

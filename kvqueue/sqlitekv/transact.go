@@ -149,6 +149,9 @@ func (s *Store) lead(ctx context.Context, p *step, began time.Time) {
 		return
 	}
 	s.vain.Store(nil)
+	if err == nil {
+		err = s.file.disk.settle(s.file.path, s.file.writer)
+	}
 	for _, p := range taken {
 		if err != nil {
 			p.answer = err

@@ -20,6 +20,7 @@ func newDialect(postgres bool, prefix string) *dialect {
 	words := []string{
 		"{text}", "TEXT", "{int}", "INTEGER", "{small}", "INTEGER", "{bytes}", "BLOB", "{table}", "WITHOUT ROWID",
 		"{payload}", prefix + "payload", "{lock}", "", "{skip}", "", "{alone}", "", "$", "?", "tq_", prefix,
+		"LIMIT $", "LIMIT 0+?", // SQLite would prepare a statement anew with each value of a LIMIT that is a mere parameter
 	}
 	if postgres {
 		words = []string{

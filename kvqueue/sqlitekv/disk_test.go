@@ -122,7 +122,7 @@ func TestNothingIsLostOfWhichACallHasSaidThatItIsThere(t *testing.T) {
 	var failures sync.WaitGroup
 	for i := range 4 {
 		failures.Go(func() {
-			for n := range 20 {
+			for n := range 8 {
 				key := fmt.Sprint(n / 2 * 2) // several write the same one
 				if err := putNew(stores[i%2], key); err != nil && !errors.Is(err, kvqueue.ErrConflict) {
 					assert.NoError(t, err)

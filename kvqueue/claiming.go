@@ -80,7 +80,7 @@ func (q *Queue) payloads(ctx context.Context, of []ready) ([][]byte, error) {
 		for _, r := range of[len(values):min(len(of), len(values)+q.maxItems)] {
 			ranges = append(ranges, Range{Begin: q.lay.data(r.key)})
 		}
-		results, _, err := q.kv.Read(ctx, ranges...)
+		results, _, err := q.glance(ctx, ranges...)
 		if err != nil {
 			return nil, err
 		}

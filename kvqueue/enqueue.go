@@ -219,10 +219,7 @@ func (l *session) append(ctx context.Context, batch []*request[*appending]) erro
 				return unsure(unknown, errRefused)
 			}
 			var t *transaction
-			if t, err = l.appendWrites(ctx, s, p.Rev, batch, seq); err == nil {
-				if len(t.writes) == 1 { // all are repeats: nothing is written, and the guards hold at one revision
-					t.writes = nil
-				}
+			if t, err = l.appendWrites(ctx, s, p.Rev, batch, seq); err == nil && len(t.writes) > 1 { // else all are repeats
 				_, err = q.kv.Commit(ctx, t.guards, t.writes)
 			}
 			switch {

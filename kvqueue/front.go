@@ -56,7 +56,7 @@ func (q *Queue) front(ctx context.Context, most int, more ...Range) (*look, erro
 			end = math.MaxUint64
 		}
 		ready := Range{Begin: q.lay.from("q", from), End: q.lay.from("q", end), Limit: limit}
-		s, err := q.read(ctx, append(more, q.lay.markers(behind, most), ready)...)
+		s, err := q.readBy(ctx, q.glance, append(more, q.lay.markers(behind, most), ready)...)
 		if err != nil {
 			return nil, err
 		}

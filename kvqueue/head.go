@@ -65,9 +65,16 @@ func (s *snapshot) now() uint64 { return s.head.hint(s.rev) }
 // read reads the head and more at one revision. It makes the head of a queue that has
 // none, and mends that of a store whose revisions have gone back.
 func (q *Queue) read(ctx context.Context, more ...Range) (*snapshot, error) {
+	return q.readBy(ctx, q.kv.Read, more...)
+}
+
+// A reader is a method of a store that reads.
+type reader = func(ctx context.Context, ranges ...Range) ([]Result, Rev, error)
+
+func (q *Queue) readBy(ctx context.Context, read reader, more ...Range) (*snapshot, error) {
 	ranges := append([]Range{{Begin: q.lay.head()}}, more...)
 	for {
-		results, rev, err := q.kv.Read(ctx, ranges...)
+		results, rev, err := read(ctx, ranges...)
 		if err != nil {
 			return nil, err
 		}

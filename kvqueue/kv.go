@@ -103,8 +103,7 @@ type Limits struct {
 // not be changed later: a call that has returned because ctx has ended may be on its way.
 type KV interface {
 	// Read reads ranges, all of them as they were at one revision, which it returns. It
-	// sees every transaction whose Commit returned before Read was called, and may see others, which a
-	// store that fails can lose: they stay for certain when a Commit that was called later has returned, also one without writes.
+	// sees every transaction whose Commit returned before Read was called.
 	Read(ctx context.Context, ranges ...Range) ([]Result, Rev, error)
 
 	// Commit does all of the writes at one revision if every guard holds, and returns that.
@@ -138,6 +137,10 @@ type Compacter interface {
 // An Updater is a [KV] that can read and write in one transaction, so that nobody writes between.
 // A queue claims by it: then no claim spoils another, and none has to wait for its turn.
 type Updater interface {
+	// Glance is Read for what is only used to decide what to write: it may show what the store can still lose, as in a power
+	// failure. When a transaction that was called later has returned, that stays, too.
+	Glance(ctx context.Context, ranges ...Range) ([]Result, Rev, error)
+
 	// Update reads ranges and calls decide with them and their revision, which returns what is to
 	// be done then, as Commit would do it. If decide returns an error that is the answer, and
 	// nothing is written. decide must be quick, and may be called several times, of which the last

@@ -145,6 +145,10 @@ func (u *updater) Limits() kvqueue.Limits {
 	return l
 }
 
+func (u *updater) Glance(ctx context.Context, ranges ...kvqueue.Range) ([]kvqueue.Result, kvqueue.Rev, error) {
+	return u.Read(ctx, ranges...)
+}
+
 func (u *updater) Update(
 	ctx context.Context, ranges []kvqueue.Range, decide func([]kvqueue.Result, kvqueue.Rev) ([]kvqueue.Guard, []kvqueue.Write, error),
 ) (kvqueue.Rev, error) {

@@ -19,6 +19,7 @@ import (
 type Queue struct {
 	kv     KV
 	update Updater // nil: the store is none
+	glance reader  // for what is only used to claim items
 	lay    layout
 	set    settings
 	name   string
@@ -81,8 +82,9 @@ func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, e
 	if err := q.fit(); err != nil {
 		return nil, err
 	}
-	if q.limits.Updates {
-		q.update, _ = kv.(Updater)
+	q.glance = kv.Read
+	if u, ok := kv.(Updater); ok && q.limits.Updates {
+		q.update, q.glance = u, u.Glance
 	}
 	q.lay = newLayout(q.set.prefix, name)
 	q.lastSpan.Store(window)

@@ -116,7 +116,7 @@ func (q *Queue) headsOf(ctx context.Context, most int, marked Result, behind str
 		if wrapped && behind != "" {
 			next.End = append(q.lay.marker(behind), 0)
 		}
-		results, _, err := q.kv.Read(ctx, next)
+		results, _, err := q.glance(ctx, next)
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +137,7 @@ func (r *round) add(ctx context.Context, marked Result) error {
 	if len(groups) == 0 {
 		return nil
 	}
-	results, _, err := r.q.kv.Read(ctx, ranges...)
+	results, _, err := r.q.glance(ctx, ranges...)
 	if err != nil {
 		return err
 	}

@@ -64,6 +64,14 @@ func (s *Faulty) Commit(ctx context.Context, guards []kvqueue.Guard, writes []kv
 	}
 }
 
+// Glance is Read, for a store that is a [kvqueue.Updater].
+func (s *Faulty) Glance(ctx context.Context, ranges ...kvqueue.Range) ([]kvqueue.Result, kvqueue.Rev, error) {
+	if inner, ok := s.KV.(kvqueue.Updater); ok {
+		return inner.Glance(ctx, ranges...)
+	}
+	return s.Read(ctx, ranges...)
+}
+
 // Update is as Commit, for a store that is a [kvqueue.Updater].
 func (s *Faulty) Update(
 	ctx context.Context, ranges []kvqueue.Range, decide func(results []kvqueue.Result, rev kvqueue.Rev) ([]kvqueue.Guard, []kvqueue.Write, error),

@@ -1,66 +1,135 @@
 package sqlitekv
 
 import (
-	"database/sql/driver"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/ambit-go/ambit/kvqueue"
 )
 
-// A disk waits until what was written is on the disk. SQLite would wait while it has the file locked, and each process
-// for the disk's answers to all others. So SQLite only writes to its log, which is the file with -wal behind the name,
-// and this waits for the log when the file is free again: for all that is in it then, whoever has written it.
+// A disk knows up to which revision the file is on the disk, and waits for it. SQLite would wait while it has the file
+// locked, and each process for the disk's answers to all others. So SQLite only writes to its log, which is the file with
+// -wal behind the name, and this waits for the log when the file is free again: for all that is in it then, whoever has
+// written it.
 //
-// What others have written may be seen before it is on the disk. Whatever rests on it is either written later, and so is
-// not on the disk before it, or is an answer to a step, which waits for the disk even if it writes nothing.
+// So others see what is not on the disk yet. Nothing that rests on it leaves the file before it is: a transaction is
+// behind it in the log, and [Store.Read] waits. A [Store.Glance] does not.
 type disk struct {
-	sync   func(log *os.File) error // nil: nobody waits, see NoSync
-	log    *os.File                 // nil: it was not needed yet
-	failed atomic.Bool              // the log, or a part of it, may not be on the disk
-	why    error                    // of the last that has failed
+	sync func(log *os.File) error // nil: nobody waits, see NoSync
+	name string                   // of the log
+	seen atomic.Int64             // the last revision that this process has seen
+	has  atomic.Int64             // all up to this one is on the disk
+
+	mu  sync.Mutex
+	log *os.File // nil: it was not needed yet
+	why error    // of the last wait: the log may not be on the disk
 }
 
-// settle waits until all that is in the log is on the disk.
-func (d *disk) settle(path string, l *link) error {
-	if d.sync == nil {
+// reaches waits until all up to a revision that was seen in the file is on the disk.
+func (d *disk) reaches(rev kvqueue.Rev) error {
+	if d.sync == nil || d.has.Load() >= int64(rev) {
 		return nil
 	}
-	if !d.failed.Load() {
-		if d.why = d.wait(path); d.why == nil {
-			return nil
-		}
-		d.failed.Store(true)
+	for seen := d.seen.Load(); seen < int64(rev) && !d.seen.CompareAndSwap(seen, int64(rev)); {
+		seen = d.seen.Load()
 	}
-	// A system says once that it could not write something, and then it may take that for written. So all that is in the
-	// log is written to the file itself, and the log begins anew.
-	busy := true
-	err := l.query("PRAGMA wal_checkpoint(TRUNCATE)", nil, func(row []driver.Value) bool {
-		busy = row[0] != int64(0) // somebody reads
-		return false
-	})
-	if err == nil && !busy {
-		d.failed.Store(false)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.has.Load() >= int64(rev) { // the one before has waited for it, too
 		return nil
 	}
-	return fmt.Errorf("%w: sqlitekv: %s: what was written last may not be on the disk, and each call tries again to bring it there: %w",
-		kvqueue.ErrUnknown, path, errors.Join(d.why, err))
+	if d.why == nil {
+		d.why = d.waitLocked()
+	}
+	return d.why
 }
 
-func (d *disk) wait(path string) (err error) {
-	if d.log == nil { // SQLite has just written to it, and keeps it as long as it has the file open
-		if d.log, err = os.OpenFile(path+"-wal", os.O_RDWR, 0); err != nil {
+func (d *disk) waitLocked() (err error) {
+	seen := d.seen.Load()
+	if d.log == nil { // SQLite has it by now, and keeps it as long as it has the file open
+		if d.log, err = os.OpenFile(d.name, os.O_RDWR, 0); err != nil {
 			return err
 		}
 	}
-	return d.sync(d.log)
+	if err = d.sync(d.log); err == nil {
+		d.has.Store(seen)
+	}
+	return err
+}
+
+// mend writes all of the log again after a wait has failed: a system says once that it could not write something, and
+// then it may take that for written. It is called with the file locked, so that the log does not change.
+func (d *disk) mend() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.log != nil {
+		if err := rewrite(d.log); err != nil {
+			d.why = err
+			return err
+		}
+	}
+	d.why = d.waitLocked()
+	return d.why
+}
+
+// rewrite writes a file over itself.
+func rewrite(f *os.File) error {
+	some := make([]byte, 1<<20)
+	for at := int64(0); ; {
+		n, err := f.ReadAt(some, at)
+		if n > 0 {
+			if _, err := f.WriteAt(some[:n], at); err != nil {
+				return err
+			}
+		}
+		switch at += int64(n); {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
 }
 
 func (d *disk) close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.log == nil {
 		return nil
 	}
 	return d.log.Close()
+}
+
+// settle is reaches for the one that has written. If the disk fails it tries once more to bring all there, and so does whoever
+// writes next.
+func (s *Store) settle(ctx context.Context, rev kvqueue.Rev) error {
+	d := &s.file.disk
+	failed := d.reaches(rev)
+	if failed == nil {
+		return nil
+	}
+	err := s.patient(ctx, time.Time{}, func() error { return s.file.writer.within("BEGIN IMMEDIATE", d.mend) })
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: sqlitekv: %s: the disk may not have what was written last, and each call tries again to bring it there: %w",
+		kvqueue.ErrUnknown, s.file.path, errors.Join(failed, err))
+}
+
+// onDisk is reaches for one that has read.
+func (s *Store) onDisk(ctx context.Context, rev kvqueue.Rev) error {
+	failed := s.file.disk.reaches(rev)
+	if failed == nil || s.endLate(ctx) == nil { // whoever writes tries to bring all to the disk
+		return nil
+	}
+	if ctx.Err() != nil {
+		return stop(ctx)
+	}
+	return fmt.Errorf("sqlitekv: %s: the disk may not have what was read: %w", s.file.path, failed)
 }

@@ -1,6 +1,7 @@
 package sqlitekv
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,17 +18,45 @@ import (
 	"github.com/ambit-go/ambit/kvqueue"
 )
 
-// A slowDisk takes what is written when it is told to.
-type slowDisk struct{ waits, takes chan struct{} }
+// A slowDisk takes what is written when it is told to, once it is slow.
+type slowDisk struct {
+	slow         atomic.Bool
+	waits, takes chan struct{}
+}
 
-func newSlowDisk(s *Store) slowDisk {
-	d := slowDisk{make(chan struct{}), make(chan struct{})}
+func newSlowDisk(s *Store) *slowDisk {
+	d := &slowDisk{waits: make(chan struct{}), takes: make(chan struct{})}
 	s.file.disk.sync = func(log *os.File) error {
-		d.waits <- struct{}{}
-		<-d.takes
+		if d.slow.Load() {
+			select {
+			case d.waits <- struct{}{}:
+				<-d.takes
+			case <-d.takes:
+			}
+		}
 		return waitForDisk(log)
 	}
 	return d
+}
+
+// openedQueue is a handle that has a session, and has added an item.
+func openedQueue(t *testing.T, s *Store) *kvqueue.Queue {
+	q, err := kvqueue.Open(t.Context(), s, "q")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, q.Close(context.Background())) })
+	_, err = q.Enqueue(t.Context(), []byte("x"))
+	require.NoError(t, err)
+	return q
+}
+
+// countWaits counts how often a store waits for the disk from now on.
+func countWaits(s *Store) *atomic.Int64 {
+	var waits atomic.Int64
+	s.file.disk.sync = func(log *os.File) error {
+		waits.Add(1)
+		return waitForDisk(log)
+	}
+	return &waits
 }
 
 func putNew(s *Store, key string) error {
@@ -42,6 +72,7 @@ func TestTheFileIsFreeWhileAProcessWaitsForTheDisk(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, mode, "NORMAL: SQLite waits when it begins its log anew, and else does not")
 	disk := newSlowDisk(s)
+	disk.slow.Store(true)
 	done := make(chan error, 1)
 	go func() { done <- putNew(s, "a") }()
 	<-disk.waits
@@ -59,12 +90,8 @@ func TestTheFileIsFreeWhileAProcessWaitsForTheDisk(t *testing.T) {
 func TestARefusalWaitsForTheDisk(t *testing.T) {
 	path := newPath(t)
 	s, other := opened(t, path), opened(t, path)
-	disk := newSlowDisk(s)
-	var waited atomic.Int64
-	other.file.disk.sync = func(log *os.File) error {
-		waited.Add(1)
-		return waitForDisk(log)
-	}
+	disk, waited := newSlowDisk(s), countWaits(other)
+	disk.slow.Store(true)
 	done := make(chan error, 1)
 	go func() { done <- putNew(s, "a") }()
 	<-disk.waits
@@ -78,23 +105,26 @@ func TestARefusalWaitsForTheDisk(t *testing.T) {
 func TestARepeatWaitsForTheDisk(t *testing.T) {
 	path := newPath(t)
 	s, other := opened(t, path), opened(t, path)
-	open := func(s *Store) *kvqueue.Queue {
-		q, err := kvqueue.Open(t.Context(), s, "q")
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, q.Close(context.Background())) })
-		_, err = q.Add(t.Context(), []byte("x"), kvqueue.ID("x"))
-		require.NoError(t, err)
-		return q
-	}
-	_, q := open(s), open(other)
-	var waited atomic.Int64
-	other.file.disk.sync = func(log *os.File) error {
-		waited.Add(1)
-		return waitForDisk(log)
-	}
-	_, err := q.Add(t.Context(), []byte("x"), kvqueue.ID("x"))
+	disk, waited := newSlowDisk(s), countWaits(other)
+	first, second := openedQueue(t, s), openedQueue(t, other)
+	_, err := first.Len(t.Context()) // now it need not wait before it adds
 	require.NoError(t, err)
-	assert.NotZero(t, waited.Load())
+	disk.slow.Store(true)
+	done := make(chan error, 1)
+	go func() {
+		_, err := first.Add(context.Background(), []byte("y"), kvqueue.ID("y"))
+		done <- err
+	}()
+	<-disk.waits
+	before := waited.Load()
+	_, err = second.Add(t.Context(), []byte("y"), kvqueue.ID("y"))
+	require.NoError(t, err)
+	assert.Greater(t, waited.Load(), before)
+	close(disk.takes)
+	require.NoError(t, <-done)
+	n, err := second.Len(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 3, n.Ready)
 }
 
 // After a power failure everything is there of which a call has said so: what it has written, and what it was refused for. Of the log
@@ -147,34 +177,100 @@ func afterPowerFailure(t *testing.T, path string, log []byte) *Store {
 	return opened(t, left)
 }
 
-// A disk that has not taken something has lost it perhaps, whatever it says later. Until it is in the file itself nobody is told
-// that it was done, and nobody reads it.
-func TestADiskThatFailsIsSaidUntilAllIsInTheFile(t *testing.T) {
+// A disk that has not taken something has lost it perhaps, whatever it says later: all of the log is written again. Until that has
+// worked nobody is told that it was done, and nobody reads it; a call that only reads has no doubt about what it has sent.
+func TestADiskThatFailsIsSaidUntilItHasEverything(t *testing.T) {
 	path := newPath(t)
-	s, reads := opened(t, path), opened(t, path)
+	s, other := opened(t, path), opened(t, path)
 	errDisk := errors.New("the disk is broken")
+	var broken atomic.Bool
 	s.file.disk.sync = func(log *os.File) error {
-		s.file.disk.sync = waitForDisk // it says it once
-		return errDisk
-	}
-	l, err := reads.file.reader() // as long as somebody reads, the log is in use
-	require.NoError(t, err)
-	require.NoError(t, l.within("BEGIN", func() error {
-		_, _, err := l.number("SELECT rev FROM state")
-		require.NoError(t, err)
-		for range 3 {
-			err := putNew(s, "a")
-			require.ErrorIs(t, err, kvqueue.ErrUnknown)
-			require.ErrorContains(t, err, path)
-			_, _, err = s.Read(t.Context())
-			require.ErrorIs(t, err, kvqueue.ErrUnknown)
+		if broken.Load() {
+			return errDisk
 		}
-		return nil
-	}))
-	reads.file.release(l)
-	require.ErrorIs(t, putNew(s, "a"), kvqueue.ErrConflict, "it was done")
-	log, err := os.Stat(path + "-wal")
+		return waitForDisk(log)
+	}
+	q := openedQueue(t, s)
+	broken.Store(true)
+	for range 3 {
+		err := putNew(s, "a")
+		require.ErrorIs(t, err, kvqueue.ErrUnknown)
+		require.ErrorContains(t, err, path)
+		_, _, err = s.Read(t.Context())
+		require.ErrorContains(t, err, errDisk.Error())
+		require.NotErrorIs(t, err, kvqueue.ErrUnknown)
+	}
+	assert.True(t, there(t, other, "a"), "its disk has it")
+	enqueued := make(chan error, 1)
+	go func() {
+		_, err := q.Enqueue(context.Background(), []byte("y"))
+		enqueued <- err
+	}()
+	before, err := os.ReadFile(path + "-wal")
 	require.NoError(t, err)
-	assert.Zero(t, log.Size(), "all is in the file")
+	written, err := os.Stat(path + "-wal")
+	require.NoError(t, err)
+	time.Sleep(10 * time.Millisecond)
+	broken.Store(false)
+	require.ErrorIs(t, putNew(s, "a"), kvqueue.ErrConflict, "it was done")
+	now, err := os.Stat(path + "-wal")
+	require.NoError(t, err)
+	assert.NotEqual(t, written.ModTime(), now.ModTime(), "all was written again")
+	after, err := os.ReadFile(path + "-wal")
+	require.NoError(t, err)
+	assert.True(t, bytes.Equal(before, after[:len(before)]), "as it was")
+	require.NoError(t, <-enqueued, "it had only read, and was tried again")
 	assert.True(t, there(t, s, "a"))
+}
+
+// The log is that of the file, not one beside a link to it.
+func TestTheLogOfALinkedFileIsWaitedFor(t *testing.T) {
+	real, link := newPath(t), newPath(t)
+	opened(t, real)
+	require.NoError(t, os.Symlink(real, link))
+	require.NoError(t, os.WriteFile(link+"-wal", nil, 0o600))
+	s := opened(t, link)
+	require.NoError(t, putNew(s, "a"))
+	log, err := s.file.disk.log.Stat()
+	require.NoError(t, err)
+	want, err := os.Stat(real + "-wal")
+	require.NoError(t, err)
+	assert.True(t, os.SameFile(log, want))
+}
+
+// A guard of a Transact does not hold because of what another has written: the refusal waits for the disk, as the repeat of an id does.
+func TestARefusedTransactWaitsForTheDisk(t *testing.T) {
+	path := newPath(t)
+	s, other := opened(t, path), opened(t, path)
+	disk, waited := newSlowDisk(s), countWaits(other)
+	q := openedQueue(t, other)
+	disk.slow.Store(true)
+	done := make(chan error, 1)
+	go func() { done <- putNew(s, "order/17") }()
+	<-disk.waits
+	before := waited.Load()
+	require.ErrorIs(t, q.Transact(t.Context(), func(tx *kvqueue.Tx) {
+		tx.If(kvqueue.Guard{Key: []byte("order/17"), Is: kvqueue.Absent})
+		tx.Put([]byte("order/17"), nil)
+	}), kvqueue.ErrConflict)
+	assert.Greater(t, waited.Load(), before)
+	close(disk.takes)
+	require.NoError(t, <-done)
+}
+
+// A process that waits for the disk has the file locked by nobody.
+func TestASlowDiskIsNoLock(t *testing.T) {
+	path := newPath(t)
+	s := opened(t, path)
+	unlock := lock(t, path)
+	disk := newSlowDisk(s)
+	disk.slow.Store(true)
+	done := make(chan error, 1)
+	go func() { done <- putNew(s, "a") }()
+	require.Eventually(t, func() bool { return s.Waits() != nil }, time.Minute, time.Millisecond)
+	unlock()
+	<-disk.waits
+	assert.NoError(t, s.Waits())
+	close(disk.takes)
+	require.NoError(t, <-done)
 }

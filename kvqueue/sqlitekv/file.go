@@ -157,8 +157,15 @@ func place(name, path string) error {
 	return folder.Close()
 }
 
-// check refuses a file that is not one of this package.
+// check refuses a file that is not one of this package, and asks SQLite for its name, in which links are followed.
 func (f *file) check(l *link) error {
+	err := l.query("SELECT file FROM pragma_database_list WHERE name = 'main'", nil, func(row []driver.Value) bool {
+		f.disk.name = fmt.Sprint(row[0]) + "-wal"
+		return false
+	})
+	if err != nil {
+		return err
+	}
 	id, _, err := l.number("PRAGMA application_id")
 	if err != nil {
 		return err
@@ -215,7 +222,7 @@ func (f *file) close() (err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
-	err = f.disk.close() // before SQLite removes the log, which a file that is open elsewhere would keep it from on Windows
+	err = f.disk.close() // before SQLite removes the log: Windows removes no file that is open
 	for _, l := range append(f.idle, f.writer) {
 		err = errors.Join(err, l.close())
 	}

@@ -9,13 +9,16 @@ import (
 	"github.com/ambit-go/ambit/kvqueue"
 )
 
-// Read reads ranges at one revision.
+// Read reads ranges at one revision, and waits until all up to this one is on the disk, whoever has written it.
 func (s *Store) Read(ctx context.Context, ranges ...kvqueue.Range) (results []kvqueue.Result, rev kvqueue.Rev, err error) {
-	if s.file.disk.failed.Load() { // nobody is to take for done what may not be on the disk
-		if err := s.endLate(ctx); err != nil {
-			return nil, 0, err
-		}
+	if results, rev, err = s.Glance(ctx, ranges...); err == nil {
+		err = s.onDisk(ctx, rev)
 	}
+	return results, rev, err
+}
+
+// Glance is Read of what may not be on the disk yet.
+func (s *Store) Glance(ctx context.Context, ranges ...kvqueue.Range) (results []kvqueue.Result, rev kvqueue.Rev, err error) {
 	for {
 		late := false
 		err = s.read(ctx, func(l *link) error {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/ambit-go/ambit/kvqueue"
 )
 
 // busyTime is how long a transaction waits at least that finds the file busy. Then it waits for a
@@ -126,12 +128,14 @@ func (s *Store) lead(ctx context.Context, p *step, began time.Time) {
 	default:
 	}
 	var taken []*step
+	var rev kvqueue.Rev
 	defer s.lockedAt.Store(0)
 	err := s.patient(ctx, s.lockedAfter(began), func() error {
 		l := s.file.writer
 		err := l.within("BEGIN IMMEDIATE", func() (err error) {
 			taken = append(taken, s.queue.take()...) // a try that failed has none of them done
-			return s.writeAll(l, taken)
+			rev, err = s.writeAll(l, taken)
+			return err
 		})
 		if is(err, busy, locked) {
 			s.lockedAt.CompareAndSwap(0, time.Now().UnixNano())
@@ -149,8 +153,9 @@ func (s *Store) lead(ctx context.Context, p *step, began time.Time) {
 		return
 	}
 	s.vain.Store(nil)
+	s.lockedAt.Store(0)
 	if err == nil {
-		err = s.file.disk.settle(s.file.path, s.file.writer)
+		err = s.settle(ctx, rev)
 	}
 	for _, p := range taken {
 		if err != nil {
@@ -163,16 +168,16 @@ func (s *Store) lead(ctx context.Context, p *step, began time.Time) {
 	}
 }
 
-// writeAll does steps one after another.
-func (s *Store) writeAll(l *link, steps []*step) error {
+// writeAll does steps one after another, and returns the last revision.
+func (s *Store) writeAll(l *link, steps []*step) (kvqueue.Rev, error) {
 	t, err := s.transaction(l)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, p := range steps {
 		if p.answer, err = p.do(t); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return t.end()
+	return t.rev, t.end()
 }

@@ -63,12 +63,12 @@ type transaction struct {
 
 // transaction begins one, after the sessions have ended whose time is over.
 func (s *Store) transaction(l *link) (*transaction, error) {
-	rev, _, err := l.number("SELECT rev FROM state")
-	if err != nil {
-		return nil, err
+	rev, late, err := s.revision(l)
+	t := &transaction{l, rev, rev}
+	if late {
+		err = t.endSessions("until <= ?", s.now())
 	}
-	t := &transaction{l, kvqueue.Rev(rev), kvqueue.Rev(rev)}
-	return t, t.endSessions("until <= ?", s.now())
+	return t, err
 }
 
 // keepLog is how many revisions the log has at least, trimEvery how many more it may have.

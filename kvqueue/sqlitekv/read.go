@@ -23,12 +23,7 @@ func (s *Store) Glance(ctx context.Context, ranges ...kvqueue.Range) (results []
 		late := false
 		err = s.read(ctx, func(l *link) error {
 			results, late = results[:0], false
-			n, _, err := l.number("SELECT rev FROM state")
-			if err != nil {
-				return err
-			}
-			rev = kvqueue.Rev(n)
-			if _, late, err = l.number("SELECT 1 FROM session WHERE until <= ? LIMIT 1", s.now()); err != nil || late {
+			if rev, late, err = s.revision(l); err != nil || late {
 				return err
 			}
 			for _, r := range ranges {
@@ -48,6 +43,16 @@ func (s *Store) Glance(ctx context.Context, ranges ...kvqueue.Range) (results []
 			return nil, 0, err
 		}
 	}
+}
+
+// revision returns the last revision, and whether a session has ended whose keys are there still.
+func (s *Store) revision(l *link) (rev kvqueue.Rev, late bool, err error) {
+	const text = "SELECT rev, EXISTS (SELECT 1 FROM session WHERE until <= ?) FROM state"
+	err = l.query(text, []any{s.now()}, func(row []driver.Value) bool {
+		rev, late = kvqueue.Rev(row[0].(int64)), row[1] != int64(0)
+		return false
+	})
+	return rev, late, err
 }
 
 // stop is the error of a call whose ctx has ended.

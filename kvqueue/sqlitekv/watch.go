@@ -66,15 +66,15 @@ func (s *Store) Watch(ctx context.Context, after kvqueue.Rev, prefixes ...[]byte
 func (s *Store) changes(ctx context.Context, after kvqueue.Rev, prefixes [][]byte) (events []kvqueue.Event, rev kvqueue.Rev, err error) {
 	err = s.read(ctx, func(l *link) error {
 		events = events[:0]
-		trimmed, _, err := l.number("SELECT trimmed FROM state")
-		if err != nil {
-			return err
+		var trimmed kvqueue.Rev
+		err := l.query("SELECT trimmed, rev FROM state", nil, func(row []driver.Value) bool {
+			trimmed, rev = kvqueue.Rev(row[0].(int64)), kvqueue.Rev(row[1].(int64))
+			return false
+		})
+		if err == nil && after < trimmed {
+			err = kvqueue.ErrCompacted
 		}
-		if int64(after) < trimmed {
-			return kvqueue.ErrCompacted
-		}
-		now, _, err := l.number("SELECT rev FROM state")
-		if rev = kvqueue.Rev(now); err != nil || rev == after {
+		if err != nil || rev == after {
 			return err
 		}
 		var wrong error

@@ -36,6 +36,7 @@ var storeTests = []test{
 	{"a key that is written twice is refused", writtenTwice},
 	{"updates read and write in one step", updatesRace},
 	{"updates that are refused", updatesRefused},
+	{"a glance sees what was done before", glances},
 	{"calls with a context that has ended", endedContexts},
 	{"a watch shows the changes in order", watchOrder},
 	{"a watch shows its prefixes and nothing else", watchPrefixes},

@@ -47,6 +47,19 @@ func updatesRace(f *fixture) {
 	assert.Equal(f, strconv.Itoa(rivals*rounds), value)
 }
 
+func glances(f *fixture) {
+	u := f.updater()
+	rev := f.must(f.put("a", "1"), f.put("b", "2"), f.put("c", "3"))
+	span := f.span("a", "d")
+	span.Limit = 2
+	results, at, err := u.Glance(f.ctx, span, kvqueue.Range{Begin: f.key("c")})
+	require.NoError(f, err)
+	assert.Equal(f, rev, at)
+	assert.Equal(f, []string{"a=1", "b=2"}, f.text(results[0]))
+	assert.True(f, results[0].More)
+	assert.Equal(f, []string{"c=3"}, f.text(results[1]))
+}
+
 func updatesRefused(f *fixture) {
 	u := f.updater()
 	boom := errors.New("boom")

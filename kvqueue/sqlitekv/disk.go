@@ -31,9 +31,12 @@ type disk struct {
 	why error    // of the last wait: the log may not be on the disk
 }
 
+// knows reports whether all up to a revision is on the disk, or nobody waits for that.
+func (d *disk) knows(rev kvqueue.Rev) bool { return d.sync == nil || d.has.Load() >= int64(rev) }
+
 // reaches waits until all up to a revision that was seen in the file is on the disk.
 func (d *disk) reaches(rev kvqueue.Rev) error {
-	if d.sync == nil || d.has.Load() >= int64(rev) {
+	if d.knows(rev) {
 		return nil
 	}
 	for seen := d.seen.Load(); seen < int64(rev) && !d.seen.CompareAndSwap(seen, int64(rev)); {
@@ -41,7 +44,7 @@ func (d *disk) reaches(rev kvqueue.Rev) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.has.Load() >= int64(rev) { // the one before has waited for it, too
+	if d.knows(rev) { // the one before has waited for it, too
 		return nil
 	}
 	if d.why == nil {
@@ -122,9 +125,20 @@ func (s *Store) settle(ctx context.Context, rev kvqueue.Rev) error {
 		kvqueue.ErrUnknown, s.file.path, errors.Join(failed, err))
 }
 
-// onDisk is reaches for one that has read.
+// onDisk is reaches for one that has read, and returns when ctx ends.
 func (s *Store) onDisk(ctx context.Context, rev kvqueue.Rev) error {
-	failed := s.file.disk.reaches(rev)
+	d := &s.file.disk
+	if d.knows(rev) {
+		return nil
+	}
+	answer := make(chan error, 1)
+	go func() { answer <- d.reaches(rev) }() // it ends when the disk has answered
+	var failed error
+	select {
+	case failed = <-answer:
+	case <-ctx.Done():
+		return stop(ctx)
+	}
 	if failed == nil || s.endLate(ctx) == nil { // whoever writes tries to bring all to the disk
 		return nil
 	}

@@ -258,6 +258,29 @@ func TestARefusedTransactWaitsForTheDisk(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
+// Who reads what another has written waits for the disk, and no longer than its context.
+func TestAReadEndsWithItsContextThoughTheDiskDoesNotAnswer(t *testing.T) {
+	path := newPath(t)
+	s, other := opened(t, path), opened(t, path)
+	disk := newSlowDisk(other)
+	require.NoError(t, putNew(s, "a"))
+	disk.slow.Store(true)
+	ctx, cancel := context.WithCancel(t.Context())
+	read := make(chan error, 1)
+	go func() {
+		_, _, err := other.Read(ctx, kvqueue.Range{Begin: []byte("a")})
+		read <- err
+	}()
+	<-disk.waits
+	cancel()
+	require.ErrorIs(t, <-read, context.Canceled)
+	results, _, err := other.Glance(t.Context(), kvqueue.Range{Begin: []byte("a")})
+	require.NoError(t, err)
+	assert.Len(t, results[0].Pairs, 1, "a glance does not wait")
+	close(disk.takes)
+	assert.True(t, there(t, other, "a"))
+}
+
 // A process that waits for the disk has the file locked by nobody.
 func TestASlowDiskIsNoLock(t *testing.T) {
 	path := newPath(t)

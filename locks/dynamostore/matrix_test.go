@@ -26,5 +26,5 @@ func TestSoak(t *testing.T)   { lockstest.Soak(t, target) }
 
 func TestLoad(t *testing.T) {
 	server := servers.Dynalite(t)
-	lockstest.Load(t, func(t testing.TB) locks.Store { return store(t, server) }, lockstest.LoadConfig{Held: 100, Lease: 30 * time.Second, Waiters: 100})
+	lockstest.Load(t, func(t testing.TB) locks.Store { return store(t, server) }, lockstest.LoadConfig{Held: 100, Lease: time.Minute, Waiters: 100})
 }

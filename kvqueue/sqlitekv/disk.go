@@ -121,8 +121,8 @@ func (s *Store) settle(ctx context.Context, rev kvqueue.Rev) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: sqlitekv: %s: the disk may not have what was written last, and each call tries again to bring it there: %w",
-		kvqueue.ErrUnknown, s.file.path, errors.Join(failed, err))
+	const text = "%w: sqlitekv: %s: the disk may not have what was written last, and each call tries to bring it there: %w"
+	return fmt.Errorf(text, kvqueue.ErrUnknown, s.file.path, errors.Join(failed, err))
 }
 
 // onDisk is reaches for one that has read, and returns when ctx ends.

@@ -96,7 +96,7 @@ func TestGroupsThatWaitForTheirDelayAreNotLookedAt(t *testing.T) {
 	})
 }
 
-// Of a delay that is soon over it is not said that the group waits, which would be a transaction for each failed run.
+// A group that waits for a short time is not said to wait, which would be a transaction for each failed run.
 func TestShortDelaysOfGroupsAreNotSaid(t *testing.T) {
 	notes := func(delay time.Duration) (n int64) {
 		synctest.Test(t, func(t *testing.T) {

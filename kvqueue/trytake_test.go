@@ -140,7 +140,7 @@ func tryTakeWhileAssigned(t *testing.T, prefix string, n int, options ...kvqueue
 	return got, hit
 }
 
-// What is assigned to a handle is not missed by the look with which it claims for itself.
+// The look with which a handle claims for itself misses nothing that was assigned to it.
 func TestTryTakeGetsWhatIsAssignedBeforeItClaimsForItself(t *testing.T) {
 	for n := 1; n < 40; n++ {
 		got, hit := tryTakeWhileAssigned(t, "kvq/q/w/", n)

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/ambit-go/ambit/kvqueue"
 )
@@ -26,34 +24,54 @@ type disk struct {
 	seen atomic.Int64             // the last revision that this process has seen
 	has  atomic.Int64             // all up to this one is on the disk
 
-	mu  sync.Mutex
-	log *os.File // nil: it was not needed yet
-	why error    // of the last wait: the log may not be on the disk
+	turn chan struct{} // has an element while somebody waits for the disk, or uses what is below
+	log  *os.File      // nil: it was not needed yet
+	why  error         // of the last wait: the log may not be on the disk
 }
 
 // knows reports whether all up to a revision is on the disk, or nobody waits for that.
 func (d *disk) knows(rev kvqueue.Rev) bool { return d.sync == nil || d.has.Load() >= int64(rev) }
 
-// reaches waits until all up to a revision that was seen in the file is on the disk.
-func (d *disk) reaches(rev kvqueue.Rev) error {
+// reaches waits until all up to a revision that was seen in the file is on the disk, or ctx ends.
+func (d *disk) reaches(ctx context.Context, rev kvqueue.Rev) error {
 	if d.knows(rev) {
 		return nil
 	}
 	for seen := d.seen.Load(); seen < int64(rev) && !d.seen.CompareAndSwap(seen, int64(rev)); {
 		seen = d.seen.Load()
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.knows(rev) { // the one before has waited for it, too
-		return nil
+	select {
+	case d.turn <- struct{}{}:
+	case <-ctx.Done():
+		return stop(ctx)
 	}
-	if d.why == nil {
-		d.why = d.waitLocked()
+	if ctx.Done() == nil {
+		return d.await(rev)
+	}
+	answer := make(chan error, 1)
+	go func() { answer <- d.await(rev) }() // it has the turn, so there is one, and ends when the disk has answered
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return stop(ctx)
+	}
+}
+
+// await waits for the disk, unless that is known to have a revision, or to have failed, and gives the turn back.
+func (d *disk) await(rev kvqueue.Rev) error {
+	defer func() { <-d.turn }()
+	if d.why == nil && !d.knows(rev) { // else the one before has waited for it, too
+		d.why = d.wait()
+	}
+	if d.knows(rev) {
+		return nil
 	}
 	return d.why
 }
 
-func (d *disk) waitLocked() (err error) {
+// wait is called by the one that has the turn.
+func (d *disk) wait() (err error) {
 	seen := d.seen.Load()
 	if d.log == nil { // SQLite has it by now, and keeps it as long as it has the file open
 		if d.log, err = os.OpenFile(d.name, os.O_RDWR, 0); err != nil {
@@ -69,15 +87,15 @@ func (d *disk) waitLocked() (err error) {
 // mend writes all of the log again after a wait has failed: a system says once that it could not write something, and
 // then it may take that for written. It is called with the file locked, so that the log does not change.
 func (d *disk) mend() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.turn <- struct{}{}
+	defer func() { <-d.turn }()
 	if d.log != nil {
 		if err := rewrite(d.log); err != nil {
 			d.why = err
 			return err
 		}
 	}
-	d.why = d.waitLocked()
+	d.why = d.wait()
 	return d.why
 }
 
@@ -101,23 +119,23 @@ func rewrite(f *os.File) error {
 }
 
 func (d *disk) close() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.turn <- struct{}{}
+	defer func() { <-d.turn }()
 	if d.log == nil {
 		return nil
 	}
 	return d.log.Close()
 }
 
-// settle is reaches for the one that has written. If the disk fails it tries once more to bring all there, and so does whoever
-// writes next.
-func (s *Store) settle(ctx context.Context, rev kvqueue.Rev) error {
+// settle is reaches for the one that has written, for itself and for others: it does not end with a ctx. If the disk fails it
+// tries once more to bring all there, and so does whoever writes next.
+func (s *Store) settle(rev kvqueue.Rev) error {
 	d := &s.file.disk
-	failed := d.reaches(rev)
+	failed := d.reaches(context.Background(), rev)
 	if failed == nil {
 		return nil
 	}
-	err := s.patient(ctx, time.Time{}, func() error { return s.file.writer.within("BEGIN IMMEDIATE", d.mend) })
+	err := s.file.writer.within("BEGIN IMMEDIATE", d.mend)
 	if err == nil {
 		return nil
 	}
@@ -125,21 +143,10 @@ func (s *Store) settle(ctx context.Context, rev kvqueue.Rev) error {
 	return fmt.Errorf(text, kvqueue.ErrUnknown, s.file.path, errors.Join(failed, err))
 }
 
-// onDisk is reaches for one that has read, and returns when ctx ends.
+// onDisk is reaches for one that has read.
 func (s *Store) onDisk(ctx context.Context, rev kvqueue.Rev) error {
-	d := &s.file.disk
-	if d.knows(rev) {
-		return nil
-	}
-	answer := make(chan error, 1)
-	go func() { answer <- d.reaches(rev) }() // it ends when the disk has answered
-	var failed error
-	select {
-	case failed = <-answer:
-	case <-ctx.Done():
-		return stop(ctx)
-	}
-	if failed == nil || s.endLate(ctx) == nil { // whoever writes tries to bring all to the disk
+	failed := s.file.disk.reaches(ctx, rev)
+	if failed == nil || ctx.Err() == nil && s.endLate(ctx) == nil { // whoever writes tries to bring all to the disk
 		return nil
 	}
 	if ctx.Err() != nil {

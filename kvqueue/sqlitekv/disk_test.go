@@ -39,6 +39,15 @@ func newSlowDisk(s *Store) *slowDisk {
 	return d
 }
 
+// holds writes, and returns when that waits for the disk.
+func (d *slowDisk) holds(write func() error) (done <-chan error) {
+	d.slow.Store(true)
+	answer := make(chan error, 1)
+	go func() { answer <- write() }()
+	<-d.waits
+	return answer
+}
+
 // openedQueue is a handle that has a session, and has added an item.
 func openedQueue(t *testing.T, s *Store) *kvqueue.Queue {
 	q, err := kvqueue.Open(t.Context(), s, "q")
@@ -72,10 +81,7 @@ func TestTheFileIsFreeWhileAProcessWaitsForTheDisk(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, mode, "NORMAL: SQLite waits when it begins its log anew, and else does not")
 	disk := newSlowDisk(s)
-	disk.slow.Store(true)
-	done := make(chan error, 1)
-	go func() { done <- putNew(s, "a") }()
-	<-disk.waits
+	done := disk.holds(func() error { return putNew(s, "a") })
 	require.NoError(t, putNew(other, "b"))
 	select {
 	case err := <-done:
@@ -91,10 +97,7 @@ func TestARefusalWaitsForTheDisk(t *testing.T) {
 	path := newPath(t)
 	s, other := opened(t, path), opened(t, path)
 	disk, waited := newSlowDisk(s), countWaits(other)
-	disk.slow.Store(true)
-	done := make(chan error, 1)
-	go func() { done <- putNew(s, "a") }()
-	<-disk.waits
+	done := disk.holds(func() error { return putNew(s, "a") })
 	require.ErrorIs(t, putNew(other, "a"), kvqueue.ErrConflict)
 	assert.EqualValues(t, 1, waited.Load())
 	close(disk.takes)
@@ -109,13 +112,10 @@ func TestARepeatWaitsForTheDisk(t *testing.T) {
 	first, second := openedQueue(t, s), openedQueue(t, other)
 	_, err := first.Len(t.Context()) // now it need not wait before it adds
 	require.NoError(t, err)
-	disk.slow.Store(true)
-	done := make(chan error, 1)
-	go func() {
+	done := disk.holds(func() error {
 		_, err := first.Add(context.Background(), []byte("y"), kvqueue.ID("y"))
-		done <- err
-	}()
-	<-disk.waits
+		return err
+	})
 	before := waited.Load()
 	_, err = second.Add(t.Context(), []byte("y"), kvqueue.ID("y"))
 	require.NoError(t, err)
@@ -208,18 +208,33 @@ func TestADiskThatFailsIsSaidUntilItHasEverything(t *testing.T) {
 	}()
 	before, err := os.ReadFile(path + "-wal")
 	require.NoError(t, err)
-	written, err := os.Stat(path + "-wal")
-	require.NoError(t, err)
-	time.Sleep(10 * time.Millisecond)
+	long := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(path+"-wal", long, long))
 	broken.Store(false)
 	require.ErrorIs(t, putNew(s, "a"), kvqueue.ErrConflict, "it was done")
 	now, err := os.Stat(path + "-wal")
 	require.NoError(t, err)
-	assert.NotEqual(t, written.ModTime(), now.ModTime(), "all was written again")
+	assert.WithinDuration(t, time.Now(), now.ModTime(), 30*time.Minute, "all was written again")
 	after, err := os.ReadFile(path + "-wal")
 	require.NoError(t, err)
 	assert.True(t, bytes.Equal(before, after[:len(before)]), "as it was")
 	require.NoError(t, <-enqueued, "it had only read, and was tried again")
+	assert.True(t, there(t, s, "a"))
+}
+
+// The log is written again for all whose steps were taken, though the context of the one that writes them has ended.
+func TestALogIsWrittenAgainWithoutTheContextOfACaller(t *testing.T) {
+	s := opened(t, newPath(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	s.file.disk.sync = func(log *os.File) error {
+		if ctx.Err() == nil {
+			cancel()
+			return errors.New("the disk is broken")
+		}
+		return waitForDisk(log)
+	}
+	_, err := s.Commit(ctx, nil, []kvqueue.Write{{Key: []byte("a")}})
+	require.NoError(t, err)
 	assert.True(t, there(t, s, "a"))
 }
 
@@ -244,10 +259,7 @@ func TestARefusedTransactWaitsForTheDisk(t *testing.T) {
 	s, other := opened(t, path), opened(t, path)
 	disk, waited := newSlowDisk(s), countWaits(other)
 	q := openedQueue(t, other)
-	disk.slow.Store(true)
-	done := make(chan error, 1)
-	go func() { done <- putNew(s, "order/17") }()
-	<-disk.waits
+	done := disk.holds(func() error { return putNew(s, "order/17") })
 	before := waited.Load()
 	require.ErrorIs(t, q.Transact(t.Context(), func(tx *kvqueue.Tx) {
 		tx.If(kvqueue.Guard{Key: []byte("order/17"), Is: kvqueue.Absent})
@@ -258,21 +270,24 @@ func TestARefusedTransactWaitsForTheDisk(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// Who reads what another has written waits for the disk, and no longer than its context.
+// A read of the writes of another waits for the disk, and no longer than its context.
 func TestAReadEndsWithItsContextThoughTheDiskDoesNotAnswer(t *testing.T) {
 	path := newPath(t)
 	s, other := opened(t, path), opened(t, path)
 	disk := newSlowDisk(other)
 	require.NoError(t, putNew(s, "a"))
-	disk.slow.Store(true)
 	ctx, cancel := context.WithCancel(t.Context())
-	read := make(chan error, 1)
+	read := disk.holds(func() error {
+		_, _, err := other.Read(ctx, kvqueue.Range{Begin: []byte("a")})
+		return err
+	})
+	more := make(chan error, 1)
 	go func() {
 		_, _, err := other.Read(ctx, kvqueue.Range{Begin: []byte("a")})
-		read <- err
+		more <- err
 	}()
-	<-disk.waits
 	cancel()
+	require.ErrorIs(t, <-more, context.Canceled)
 	require.ErrorIs(t, <-read, context.Canceled)
 	results, _, err := other.Glance(t.Context(), kvqueue.Range{Begin: []byte("a")})
 	require.NoError(t, err)

@@ -79,7 +79,7 @@ func connect(path, synchronous string) (*file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqlitekv: %w", err)
 	}
-	return &file{path: path, open: connector}, nil
+	return &file{path: path, open: connector, disk: disk{turn: make(chan struct{}, 1)}}, nil
 }
 
 // fileURL returns the URI by which SQLite opens a path, whatever characters it has.

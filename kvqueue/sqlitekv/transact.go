@@ -155,7 +155,7 @@ func (s *Store) lead(ctx context.Context, p *step, began time.Time) {
 	s.vain.Store(nil)
 	s.lockedAt.Store(0)
 	if err == nil {
-		err = s.settle(ctx, rev)
+		err = s.settle(rev)
 	}
 	for _, p := range taken {
 		if err != nil {

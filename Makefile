@@ -22,8 +22,8 @@ TESTED := $(filter-out ./bench,$(MODULES))
 
 # Where else the packages are to compile, tests included. No test is run there.
 PLATFORMS := windows/amd64 darwin/arm64 linux/386 js/wasm
-# The SQLite of taskqueue, locks and kvqueue needs memory maps. The tests with members of etcd are for Linux; that compiles for minutes.
-NOWHERE := linux/386:./kvqueue/etcdtest js/wasm:./taskqueue js/wasm:./taskqueue/cmd js/wasm:./locks js/wasm:./kvqueue js/wasm:./bench
+# The SQLite of taskqueue, locks and kvqueue needs memory maps.
+NOWHERE := js/wasm:./taskqueue js/wasm:./taskqueue/cmd js/wasm:./locks js/wasm:./kvqueue js/wasm:./bench
 
 # The only modules the root module may require directly.
 DEPS := github.com/stretchr/testify go.uber.org/goleak golang.org/x/sync
@@ -90,7 +90,7 @@ endef
 unit_of = $(foreach m,$(filter $(1),$(TESTED)),$(eval UNITS += unit-$(call name,$(m)))$(eval $(call check,unit-$(call name,$(m)),unit MODULES=$(m),vet)))
 
 # The longest begin first, those that only compute stand between those that wait.
-LONG := ./locks . ./taskqueue ./kvqueue ./kvqueue/etcdtest
+LONG := ./locks . ./taskqueue ./kvqueue
 $(eval $(call check,fmt,fmt))
 $(eval $(call check,dependencies,tidied deps))
 $(eval $(call check,vet,vet))
@@ -98,10 +98,9 @@ $(eval $(call check,fuzz,fuzzshort))
 $(eval $(call check,elsewhere,crossvet ELSEWHERE=. PLATFORMS="windows/amd64 linux/386"))
 $(call unit_of,./locks)
 $(call unit_of,.)
-$(call unit_of,./kvqueue/etcdtest)
+$(call unit_of,./kvqueue)
 $(eval $(call check,counts,counts,vet))
 $(call unit_of,./taskqueue)
-$(call unit_of,./kvqueue)
 $(eval $(call check,chaos,chaosshort,vet))
 $(eval $(call check,explore,exploreshort,vet))
 $(call unit_of,$(filter-out $(LONG),$(TESTED)))
@@ -154,7 +153,7 @@ vet:
 	$(call tested,go vet,go vet $(RACE) ./...)
 	$(call in,$(plain),go vet,go vet ./...)
 	@go vet -tags explore ./async/... ./scheduler/... ./internal/explore
-	@go -C kvqueue/etcdtest vet $(RACE) -tags kvbudgets ./budgets
+	@go -C kvqueue vet $(RACE) -tags kvbudgets ./internal/etcdtest/budgets
 
 # In make test only the root module, and for two platforms: to compile all that
 # the others need takes minutes where it was not done before.
@@ -282,7 +281,8 @@ lockbudgets:
 # The recipes are internal to kvqueue, so this is not in bench.
 kvbudgets:
 	$(call step,$@)
-	@go -C kvqueue/etcdtest test -tags kvbudgets -count=1 -timeout 40m -run '$(ONLY)' -v ./budgets | grep -v "^=== "
+	@tools/needs.sh
+	@go -C kvqueue test -tags kvbudgets -count=1 -timeout 40m -run '$(ONLY)' -v ./internal/etcdtest/budgets | grep -v "^=== "
 
 taskbudgets:
 	$(call step,$@)

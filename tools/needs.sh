@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the tests need beside Go, if it is not there: a C compiler for the
-# race detector, the servers that the tests of taskqueue and locks start and stop
+# race detector, the servers that the tests of taskqueue, locks and kvqueue start and stop
 # themselves, a browser for the pages of taskqueue and cirunner, and podman for the containers of cirunner. Where there is no apt-get it says what to install.
 set -euo pipefail
 

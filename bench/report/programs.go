@@ -113,7 +113,7 @@ func locksTest(ctx context.Context, _ config, numbers []string) *exec.Cmd {
 
 // kvTest measures by tests of another module: the recipes are internal to kvqueue.
 func kvTest(ctx context.Context, _ config, numbers []string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "go", "-C", "kvqueue/etcdtest", "test", "-tags", "kvbudgets", "-count=1", "-timeout", "40m", "-run", tests(kvTests, numbers), "-v", "./budgets")
+	cmd := exec.CommandContext(ctx, "go", "-C", "kvqueue", "test", "-tags", "kvbudgets", "-count=1", "-timeout", "40m", "-run", tests(kvTests, numbers), "-v", "./internal/etcdtest/budgets")
 	cmd.Env = append(os.Environ(), "BENCH_RECORDS=1")
 	return cmd
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/ambit-go/ambit/kvqueue/etcdtest"
+	"github.com/ambit-go/ambit/kvqueue/internal/etcdtest"
 )
 
 // buildKVQ returns the program.
 func buildKVQ(t *testing.T) string {
 	kvq := filepath.Join(t.TempDir(), "kvq")
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", kvq, "./cmd/kvq")
-	build.Dir, build.Env = "..", append(os.Environ(), "GOWORK=off")
+	build.Dir, build.Env = filepath.Join("..", ".."), append(os.Environ(), "GOWORK=off")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return kvq

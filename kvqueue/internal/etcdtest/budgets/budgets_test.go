@@ -16,11 +16,10 @@ import (
 
 	"github.com/ambit-go/ambit/kvqueue"
 	"github.com/ambit-go/ambit/kvqueue/etcdkv"
-	"github.com/ambit-go/ambit/kvqueue/etcdtest"
+	"github.com/ambit-go/ambit/kvqueue/internal/etcdtest"
 )
 
 func TestMain(m *testing.M) {
-	etcdtest.Main()
 	if endpoint := os.Getenv(holds); endpoint != "" {
 		holdItem(endpoint)
 		return

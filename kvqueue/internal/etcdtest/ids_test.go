@@ -13,7 +13,7 @@ import (
 
 	"github.com/ambit-go/ambit/kvqueue"
 	"github.com/ambit-go/ambit/kvqueue/etcdkv"
-	"github.com/ambit-go/ambit/kvqueue/etcdtest"
+	"github.com/ambit-go/ambit/kvqueue/internal/etcdtest"
 )
 
 // Several clients add the same ids at the same time, again and again: each item comes once, and all are told its key.

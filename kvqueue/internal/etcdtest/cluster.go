@@ -3,16 +3,10 @@
 package etcdtest
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -29,31 +23,24 @@ type Cluster struct {
 	Members []*Member
 }
 
-// A Member is one process.
-type Member struct {
-	Name     string
-	Endpoint string // of clients: host and port
-	dir      string
-	settings settings
-	process  *exec.Cmd // nil: it does not run
-	input    io.Closer // its end is that of the process
-	output   io.Reader
-	report   strings.Builder
-}
-
 // An Option changes how members are started.
 type Option func(*settings)
 
+type settings struct {
+	quota     int64 // 0: that of etcd
+	sync, tls bool
+}
+
 // Quota is how many bytes the file of a member may have before the cluster takes no more.
-func Quota(bytes int64) Option { return func(s *settings) { s.Quota = bytes } }
+func Quota(bytes int64) Option { return func(s *settings) { s.quota = bytes } }
 
 // Sync has members wait for their disks, as etcd does by itself: for measurements. Without it
 // they do not, which the end of a process cannot tell.
-func Sync() Option { return func(s *settings) { s.Sync = true } }
+func Sync() Option { return func(s *settings) { s.sync = true } }
 
 // TLS has members speak TLS with their clients, by certificates that they have made themselves. See
 // [Member.Certificate].
-func TLS() Option { return func(s *settings) { s.TLS = true } }
+func TLS() Option { return func(s *settings) { s.tls = true } }
 
 // startTries is how many times a cluster is started, and a member: another process may take a port
 // that was just free.
@@ -76,26 +63,33 @@ func Start(tb testing.TB, members int, options ...Option) *Cluster {
 }
 
 func newCluster(tb testing.TB, members int, options []Option) *Cluster {
-	c, list := &Cluster{}, []string{}
-	for i := range members {
-		client, peer := "127.0.0.1:"+clitest.FreePort(tb), "127.0.0.1:"+clitest.FreePort(tb)
-		s := settings{
-			Name:   fmt.Sprintf("m%d", i),
-			Dir:    tb.TempDir(),
-			Client: "http://" + client,
-			Peer:   "http://" + peer,
-		}
-		for _, o := range options {
-			o(&s)
-		}
-		if s.TLS {
-			s.Client = "https://" + client
-		}
-		list = append(list, s.Name+"="+s.Peer)
-		c.Members = append(c.Members, &Member{Name: s.Name, Endpoint: client, dir: s.Dir, settings: s})
+	path, err := program()
+	switch {
+	case err != nil && os.Getenv("CI") == "true":
+		tb.Fatal("etcd 3.6 is not installed: tools/needs.sh builds it")
+	case err != nil:
+		tb.Skip("etcd 3.6 is not installed: tools/needs.sh builds it")
 	}
-	for _, m := range c.Members {
-		m.settings.Cluster = strings.Join(list, ",")
+	var s settings
+	for _, o := range options {
+		o(&s)
+	}
+	scheme := "http://"
+	if s.tls {
+		scheme = "https://"
+	}
+	c, peers, list := &Cluster{}, []string{}, []string{}
+	for i := range members {
+		peers = append(peers, "http://127.0.0.1:"+clitest.FreePort(tb))
+		list = append(list, fmt.Sprintf("m%d=%s", i, peers[i]))
+	}
+	for i, peer := range peers {
+		m := &Member{
+			Name: fmt.Sprintf("m%d", i), Endpoint: "127.0.0.1:" + clitest.FreePort(tb),
+			program: path, dir: tb.TempDir(), health: "127.0.0.1:" + clitest.FreePort(tb),
+		}
+		m.args = s.arguments(m, scheme+m.Endpoint, peer, strings.Join(list, ","))
+		c.Members = append(c.Members, m)
 	}
 	return c
 }
@@ -153,11 +147,6 @@ func (c *Cluster) Endpoints() (all []string) {
 	return all
 }
 
-// Certificate returns the file of the certificate of a member that speaks TLS.
-func (m *Member) Certificate() string {
-	return filepath.Join(m.dir, "data", "fixtures", "client", "cert.pem")
-}
-
 // Client returns a client of all members. It is closed at the end of tb.
 func (c *Cluster) Client(tb testing.TB) *clientv3.Client {
 	tb.Helper()
@@ -203,97 +192,4 @@ func (c *Cluster) Leader(tb testing.TB) *Member {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-}
-
-// Start starts a member that does not run, with the files that it has, and waits until it
-// is ready.
-func (m *Member) Start() (err error) {
-	for range startTries {
-		if err = m.launch(); err != nil {
-			return err
-		}
-		if err = m.await(); err == nil || !strings.Contains(err.Error(), "address already in use") {
-			return err
-		}
-		time.Sleep(time.Second)
-	}
-	return err
-}
-
-func (m *Member) launch() error {
-	text, err := json.Marshal(m.settings)
-	if err != nil {
-		return err
-	}
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	p := exec.Command(program)
-	p.Env = append(os.Environ(), memberEnv+"="+string(text))
-	m.report.Reset()
-	p.Stderr = &m.report
-	if m.input, err = p.StdinPipe(); err != nil {
-		return err
-	}
-	if m.output, err = p.StdoutPipe(); err != nil {
-		return err
-	}
-	if err := p.Start(); err != nil {
-		return err
-	}
-	m.process = p
-	return nil
-}
-
-// await waits until a member that was launched is ready, or has ended, or for longer than a busy
-// machine takes. One that is not ready is killed.
-func (m *Member) await() error {
-	process := m.process.Process
-	late := time.AfterFunc(2*time.Minute, func() { _ = process.Kill() })
-	defer late.Stop()
-	if line, _ := bufio.NewReader(m.output).ReadString('\n'); line == "ready\n" {
-		return nil
-	}
-	m.Kill()
-	log, _ := os.ReadFile(filepath.Join(m.dir, "etcd.log"))
-	return fmt.Errorf("%s is not ready: %s%s", m.Name, m.report.String(), log[max(0, len(log)-500):])
-}
-
-// Kill ends a member as kill -9 does, and waits for its end. One that was stopped ends, too.
-func (m *Member) Kill() {
-	if m.process == nil {
-		return
-	}
-	_ = m.process.Process.Kill()
-	_ = m.process.Wait()
-	m.process = nil
-}
-
-// Stop has a member stand still until [Member.Continue].
-func (m *Member) Stop() error { return m.process.Process.Signal(syscall.SIGSTOP) }
-
-// Continue has a member that was stopped go on.
-func (m *Member) Continue() error { return m.process.Process.Signal(syscall.SIGCONT) }
-
-// Save ends the member, keeps a copy of its files, and starts it again. The function that it returns
-// ends it, gives it those files, and starts it: the store has gone back to an older state.
-func (m *Member) Save(tb testing.TB) (restore func()) {
-	tb.Helper()
-	data, kept := filepath.Join(m.dir, "data"), filepath.Join(tb.TempDir(), "kept")
-	swap := func(from, to string) {
-		tb.Helper()
-		m.Kill()
-		if err := os.RemoveAll(to); err != nil {
-			tb.Fatal(err)
-		}
-		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-			tb.Fatal(err)
-		}
-		if err := m.Start(); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	swap(data, kept)
-	return func() { tb.Helper(); swap(kept, data) }
 }

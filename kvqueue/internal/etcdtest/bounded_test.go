@@ -15,7 +15,7 @@ import (
 
 	"github.com/ambit-go/ambit/kvqueue"
 	"github.com/ambit-go/ambit/kvqueue/etcdkv"
-	"github.com/ambit-go/ambit/kvqueue/etcdtest"
+	"github.com/ambit-go/ambit/kvqueue/internal/etcdtest"
 )
 
 // A visits is a store that counts the keys that etcd visits for each range: those that there

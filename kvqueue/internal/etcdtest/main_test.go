@@ -10,7 +10,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ambit-go/ambit/kvqueue/etcdkv"
-	"github.com/ambit-go/ambit/kvqueue/etcdtest"
 	"github.com/ambit-go/ambit/kvqueue/internal/proof"
 )
 
@@ -19,7 +18,6 @@ import (
 var patient = etcdkv.Timeout(time.Minute)
 
 func TestMain(m *testing.M) {
-	etcdtest.Main()
 	proof.Main(clusterAt)
 	if consumer() {
 		return

@@ -14,7 +14,7 @@ import (
 
 	"github.com/ambit-go/ambit/kvqueue"
 	"github.com/ambit-go/ambit/kvqueue/etcdkv"
-	"github.com/ambit-go/ambit/kvqueue/etcdtest"
+	"github.com/ambit-go/ambit/kvqueue/internal/etcdtest"
 )
 
 // A store that goes back to an older state brings back what was acknowledged since, and has lost what

@@ -19,7 +19,7 @@ import (
 
 	"github.com/ambit-go/ambit/kvqueue"
 	"github.com/ambit-go/ambit/kvqueue/etcdkv"
-	"github.com/ambit-go/ambit/kvqueue/etcdtest"
+	"github.com/ambit-go/ambit/kvqueue/internal/etcdtest"
 )
 
 // consumerEnv holds what a process is to do that is a consumer.

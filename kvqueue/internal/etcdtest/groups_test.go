@@ -14,7 +14,7 @@ import (
 
 	"github.com/ambit-go/ambit/kvqueue"
 	"github.com/ambit-go/ambit/kvqueue/etcdkv"
-	"github.com/ambit-go/ambit/kvqueue/etcdtest"
+	"github.com/ambit-go/ambit/kvqueue/internal/etcdtest"
 )
 
 // Handles with many consumers are busy with more groups than a transaction of etcd holds: of each group one item is worked on at a

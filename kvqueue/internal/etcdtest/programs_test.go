@@ -14,7 +14,7 @@ import (
 
 	"github.com/ambit-go/ambit/kvqueue"
 	"github.com/ambit-go/ambit/kvqueue/etcdkv"
-	"github.com/ambit-go/ambit/kvqueue/etcdtest"
+	"github.com/ambit-go/ambit/kvqueue/internal/etcdtest"
 	"github.com/ambit-go/ambit/kvqueue/internal/proof"
 	"github.com/ambit-go/ambit/kvqueue/memkv"
 )

@@ -2,6 +2,5 @@
 // many consumers, relaxed order and etcd's own recipe.Queue, on members of etcd that wait for their disks, and on
 // SQLite. make kvbudgets prints the tables. They fail for nothing: machines differ, and most of them are busy.
 //
-// It is not in the bench module, as etcd takes minutes to compile and is compiled here already, and as
-// the recipes are internal to kvqueue.
+// It is not in the bench module, as the recipes are internal to kvqueue.
 package budgets

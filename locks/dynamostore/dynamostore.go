@@ -226,14 +226,14 @@ func (s *Store) step(ctx context.Context, name locks.Name, f func(now int64, r *
 // however often it is written: a request would meet what others of the same step have
 // changed.
 func (s *Store) change(ctx context.Context, it item, f func(now int64, r *book.Resource) bool) (done bool, err error) {
-	for {
+	for written := false; ; written = true {
 		lower, upper, ok := s.clock.bounds()
 		if !ok {
 			return false, locks.Unavailable(errors.New("the answers of the server have no Date"))
 		}
 		now, after := book.Micros(lower), it.copy()
 		after.r.Slack = int64((upper.Sub(lower) + margin) / time.Microsecond)
-		if !f(now, after.r) {
+		if !f(now, after.r) || !written && it.same(after.r) {
 			return true, nil
 		}
 		switch {

@@ -103,3 +103,39 @@ func TestATableThatCannotBeIsInvalid(t *testing.T) {
 	require.ErrorIs(t, err, locks.ErrValidation)
 	require.NotErrorIs(t, err, locks.ErrUnavailable)
 }
+
+// puts counts the writes that a store sends.
+type puts struct {
+	http.RoundTripper
+	n atomic.Int64
+}
+
+func (p *puts) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".PutItem") {
+		p.n.Add(1)
+	}
+	return p.RoundTripper.RoundTrip(r)
+}
+
+// TestWhoWaitsLooksMoreOftenThanItWrites: a write costs more than a read, and comes between the steps of the holder.
+func TestWhoWaitsLooksMoreOftenThanItWrites(t *testing.T) {
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	on := &puts{RoundTripper: transport}
+	s := over(t, servers.Dynalite(t), on)
+	name := locks.Name{Tenant: "acme", Key: "m"}
+	ask := func(id string) locks.Answer {
+		turn, err := s.Acquire(t.Context(), name, []locks.Request{{ID: id, Version: id, Kind: locks.Mutex, Lease: time.Minute, Wait: true}})
+		require.NoError(t, err)
+		return turn.Answers[0]
+	}
+	require.True(t, ask("holder").Granted)
+	begin, before := time.Now(), on.n.Load()
+	for range 50 {
+		require.False(t, ask("waiter").Granted)
+	}
+	written := on.n.Load() - before
+	require.Positive(t, written)
+	require.LessOrEqual(t, written, 2+int64(time.Since(begin)/(locks.WaiterLife/12)))
+	require.Less(t, written, int64(50))
+}

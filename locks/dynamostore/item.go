@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -38,6 +39,14 @@ func (it item) copy() item {
 	r := *it.r
 	r.Entries = slices.Clone(r.Entries)
 	return item{rev: it.rev, r: &r}
+}
+
+// same says whether a step has changed nothing: who asks whether it is its turn writes only now and then, which
+// costs more than to look.
+func (it item) same(r *book.Resource) bool {
+	was := *it.r
+	was.Slack = r.Slack // it is not stored
+	return reflect.DeepEqual(&was, r)
 }
 
 func key(name locks.Name) types.AttributeValue {

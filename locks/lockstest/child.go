@@ -3,6 +3,7 @@ package lockstest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -28,6 +29,7 @@ type childConfig struct {
 	Hold    time.Duration // how long a body lasts
 	Deaf    bool          // the body does not look at its ctx
 	Panics  bool          // now and then the body panics
+	Insists bool          // what could not be given back is given back by its version
 	Peer    bool          // Peer takes the lock
 }
 
@@ -100,7 +102,7 @@ func (c *childConfig) manager(ctx context.Context) (m *locks.Manager, done func(
 // once takes the lock once, and writes down what it sees. m is nil for [Peer], which has no tokens: a
 // later grant has a greater time.
 func (c *childConfig) once(ctx context.Context, j *Journal, m *locks.Manager, n int) {
-	e := Event{Key: c.Key}
+	e, version := Event{Key: c.Key}, ""
 	write := func(kind string) {
 		e.Kind = kind
 		j.Write(e)
@@ -108,7 +110,7 @@ func (c *childConfig) once(ctx context.Context, j *Journal, m *locks.Manager, n 
 	body := func(ctx context.Context) error {
 		hold := locks.From(ctx)
 		if e.Token = int64(Now()); hold != nil {
-			e.Token, e.Slot = hold.Token(), hold.Slot()
+			e.Token, e.Slot, version = hold.Token(), hold.Slot(), hold.Version()
 		}
 		write(Granted)
 		c.act(ctx, j, hold, e)
@@ -134,6 +136,9 @@ func (c *childConfig) once(ctx context.Context, j *Journal, m *locks.Manager, n 
 		e.Text = "this library does not say"
 	}
 	write(Returned)
+	for c.Insists && version != "" && errors.Is(err, locks.ErrUnavailable) && async.Sleep(ctx, 20*time.Millisecond) == nil {
+		err = m.ReleaseVersion(ctx, c.Key, version)
+	}
 	if err != nil || c.Peer {
 		_ = async.Sleep(ctx, 20*time.Millisecond)
 	}
@@ -161,12 +166,12 @@ func (c *childConfig) act(ctx context.Context, j *Journal, hold *locks.Hold, e E
 	for {
 		e.At = Now()
 		lives := ctx.Err() == nil
-		if hold != nil && hold.Err() == nil {
-			e.Kind = Acts
-			j.Write(e)
-		}
-		if lives && e.At-before < still {
+		switch {
+		case lives && e.At-before < still:
 			e.Kind = Lives
+			j.Write(e)
+		case hold != nil && hold.Err() == nil:
+			e.Kind = Acts
 			j.Write(e)
 		}
 		before = e.At

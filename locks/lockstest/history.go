@@ -33,7 +33,8 @@ const (
 	// had the lock. The time is taken before the look, so however long the process stands
 	// still in between, the belief is not of later than that.
 	Acts = "acts"
-	// Lives: the same for the ctx of the body, in a process that had not stood still.
+	// Lives: the same for the ctx of the body, in a process that had not stood still. Who writes this writes no Acts
+	// of the same time: either is a belief.
 	Lives    = "lives"
 	Left     = "left"     // the body has ended
 	Returned = "returned" // With has returned: Text is the error
@@ -103,14 +104,26 @@ func (h *history) read() ([]Event, error) {
 	}
 	text = text[:bytes.LastIndexByte(text, '\n')+1] // the rest is being written
 	h.offset += int64(len(text))
+	known := len(h.events)
 	for line := range bytes.Lines(text) {
 		var e Event
 		if json.Unmarshal(line, &e) == nil {
 			h.events = append(h.events, e)
 		}
 	}
-	slices.SortStableFunc(h.events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+	if fresh := h.events[known:]; len(fresh) > 0 { // what is of before the first of these is in order
+		i := since(h.events[:known], slices.MinFunc(fresh, earlier).At)
+		slices.SortStableFunc(h.events[i:], earlier)
+	}
 	return h.events, nil
+}
+
+func earlier(a, b Event) int { return cmp.Compare(a.At, b.At) }
+
+// since returns where events begin that are not of before a time.
+func since(events []Event, at time.Duration) int {
+	i, _ := slices.BinarySearchFunc(events, at, func(e Event, at time.Duration) int { return cmp.Compare(e.At, at) })
+	return i
 }
 
 // Check returns what is wrong with a history, a sentence each: two believe at the same
@@ -164,11 +177,11 @@ func find(events []Event, client, kind string, token int64) Event {
 	return Event{}
 }
 
-// Count returns how many events there are of a kind since a time, by the process.
-func Count(events []Event, kind string, since time.Duration) map[string]int {
+// Count returns how many events there are of a kind since a time, by the process. The events are in order.
+func Count(events []Event, kind string, from time.Duration) map[string]int {
 	counts := map[string]int{}
-	for _, e := range events {
-		if e.Kind == kind && e.At >= since {
+	for i := since(events, from); i < len(events); i++ {
+		if e := &events[i]; e.Kind == kind {
 			counts[e.Client]++
 		}
 	}

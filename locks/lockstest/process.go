@@ -48,6 +48,13 @@ func (p *process) kill() {
 	})
 }
 
+// kill kills all processes.
+func (r *rowRun) kill() {
+	for _, p := range r.children {
+		p.kill()
+	}
+}
+
 // end has all processes that live end by themselves.
 func (r *rowRun) end() {
 	r.t.Helper()

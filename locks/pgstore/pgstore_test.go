@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,11 +53,36 @@ func TestStoreOnPoolsOfUsers(t *testing.T) {
 		"simple protocol": func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol },
 		"elsewhere":       func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["timezone"] = "America/New_York" },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			lockstest.RunAgain(t, func(t testing.TB) locks.Store { return made(t, pool(t, url, change)) })
+		t.Run(name, func(all *testing.T) {
+			pools := shelf{make: func() *pgxpool.Pool { return pool(all, url, change) }}
+			lockstest.RunAgain(all, func(t testing.TB) locks.Store { return made(t, pools.take(t)) })
 		})
 	}
+}
+
+// A shelf has the pools that no test uses just now: to connect takes the server longer than most tests do.
+type shelf struct {
+	make func() *pgxpool.Pool
+	mu   sync.Mutex
+	free []*pgxpool.Pool
+}
+
+// take returns a pool for a test. It goes back when the test has closed the store on it.
+func (s *shelf) take(t testing.TB) *pgxpool.Pool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.free) == 0 {
+		s.free = append(s.free, s.make())
+	}
+	last := len(s.free) - 1
+	p := s.free[last]
+	s.free = s.free[:last]
+	t.Cleanup(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.free = append(s.free, p)
+	})
+	return p
 }
 
 func opened(t testing.TB, url string) *Store {

@@ -59,11 +59,9 @@ func (r *Resource) enter(now int64, client string, q *locks.Request) locks.Answe
 // keeps says whether the request need not be written again: it is the same as it was, and
 // was kept alive a moment ago. To write costs a store more than to look.
 func (e *Entry) keeps(was *Entry) bool {
-	fresh := was.Expires > e.Expires-micros(locks.WaiterLife/6)
-	was.Expires, e.Expires = e.Expires, was.Expires
-	same := *was == *e
-	was.Expires, e.Expires = e.Expires, was.Expires
-	return same && fresh
+	same := *e
+	same.Expires = was.Expires
+	return same == *was && was.Expires > e.Expires-micros(locks.WaiterLife/6)
 }
 
 // admit makes the record if there is none, and says what the request has against it.

@@ -63,3 +63,20 @@ func TestHoldersAreInTheOrderOfTheirFencesHoweverFarApart(t *testing.T) {
 	}
 	require.Equal(t, want, got)
 }
+
+// TestARequestThatWasJustKeptAliveIsLeftAsItIs: then a store has nothing to write.
+func TestARequestThatWasJustKeptAliveIsLeftAsItIs(t *testing.T) {
+	r := &book.Resource{}
+	now := 100 * second
+	r.Acquire(now, "p", []locks.Request{mutex("a"), mutex("b")})
+	waiter := r.Entries[1]
+	r.Acquire(now+4*second/10, "p", []locks.Request{mutex("b")})
+	require.Equal(t, waiter, r.Entries[1])
+	other := mutex("b")
+	other.Owner = "somebody"
+	r.Acquire(now+4*second/10, "p", []locks.Request{other})
+	require.Equal(t, "somebody", r.Entries[1].Owner)
+	require.Equal(t, waiter.Expires+4*second/10, r.Entries[1].Expires)
+	r.Acquire(now+9*second/10, "p", []locks.Request{other})
+	require.Equal(t, waiter.Expires+9*second/10, r.Entries[1].Expires, "it was kept alive half a second ago")
+}

@@ -57,11 +57,12 @@ func (r *Resource) enter(now int64, client string, q *locks.Request) locks.Answe
 }
 
 // keeps says whether the request need not be written again: it is the same as it was, and
-// was kept alive a moment ago. To write costs a store more than to look.
+// was kept alive a moment ago. To write costs a store more than to look. A time far ahead is of
+// a clock that was set back since, and is written anew.
 func (e *Entry) keeps(was *Entry) bool {
-	same := *e
+	same, since := *e, e.Expires-was.Expires
 	same.Expires = was.Expires
-	return same == *was && was.Expires > e.Expires-micros(locks.WaiterLife/6)
+	return same == *was && max(since, -since) < micros(locks.WaiterLife/6)
 }
 
 // admit makes the record if there is none, and says what the request has against it.

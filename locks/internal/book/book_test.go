@@ -80,3 +80,15 @@ func TestARequestThatWasJustKeptAliveIsLeftAsItIs(t *testing.T) {
 	r.Acquire(now+9*second/10, "p", []locks.Request{other})
 	require.Equal(t, waiter.Expires+9*second/10, r.Entries[1].Expires, "it was kept alive half a second ago")
 }
+
+// TestARequestOfAClockThatWasSetBackIsWrittenAnew: else it would keep its place for an hour when its process has gone.
+func TestARequestOfAClockThatWasSetBackIsWrittenAnew(t *testing.T) {
+	r := &book.Resource{}
+	now, hour := 100*second, 3600*second
+	holder := mutex("a")
+	holder.Lease = 24 * time.Hour
+	r.Acquire(now, "p", []locks.Request{holder})
+	r.Acquire(now+hour, "p", []locks.Request{mutex("b")})
+	r.Acquire(now+second, "p", []locks.Request{mutex("b")})
+	require.Equal(t, now+second+int64(locks.WaiterLife/time.Microsecond), r.Entries[1].Expires)
+}

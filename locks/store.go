@@ -105,7 +105,7 @@ type Query struct {
 }
 
 // WaiterLife is how long a request that waits is kept after the last Acquire that
-// named it: requests of dead processes hold nobody up for longer.
+// named it, or up to a sixth of that less, see [Store]: requests of dead processes hold nobody up for longer.
 const WaiterLife = 3 * time.Second
 
 // A Name is which lock is meant. Both parts may hold any bytes. Locks of two tenants

@@ -137,5 +137,4 @@ func TestWhoWaitsLooksMoreOftenThanItWrites(t *testing.T) {
 	written := on.n.Load() - before
 	require.Positive(t, written)
 	require.LessOrEqual(t, written, 2+int64(time.Since(begin)/(locks.WaiterLife/12)))
-	require.Less(t, written, int64(50))
 }

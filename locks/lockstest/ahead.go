@@ -36,3 +36,17 @@ func (f *Fixture) Ahead(raise func(name locks.Name, token int64)) {
 		f.release(f.Other, "k", next)
 	}
 }
+
+// SetBack tests that a request which has come while the clock of the store was ahead by an hour keeps its place no longer than
+// another if its process goes away after the clock was set back. set has the clock be ahead by so much.
+func (f *Fixture) SetBack(set func(ahead time.Duration)) {
+	f.t.Helper()
+	holder, dead := f.mutex(func(q *locks.Request) { q.Lease = 24 * time.Hour }), f.mutex()
+	f.granted(f.Store, "k", holder)
+	set(time.Hour)
+	f.waitsAt(0, f.Store, "k", dead)
+	set(0)
+	f.waitsAt(0, f.Store, "k", dead)
+	f.release(f.Store, "k", holder)
+	f.keep(f.Other, "k", f.mutex())
+}

@@ -135,7 +135,7 @@ func (r *rowRun) check(early bool) {
 // busy may give the lock to nobody while the first still believes; then it is done again.
 func Overlaps(t *testing.T, target Target) []string {
 	server, url := target.Start(t)
-	for range 20 {
+	for end := Now() + 10*time.Minute; Now() < end; {
 		r := newRow(t, &target, server, url, row{network: true, config: func(c *childConfig) {
 			c.Peer, c.Hold = true, time.Hour // another may be unfair, and the first not get it again
 		}})

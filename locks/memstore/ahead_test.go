@@ -34,3 +34,11 @@ func TestATokenFromTheFutureKeepsNoLeaseFromEnding(t *testing.T) {
 		})
 	})
 }
+
+func TestARequestOfAClockThatWasSetBackIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ahead := time.Duration(0)
+		s := memstore.WithClock(func() time.Time { return time.Now().Add(ahead) })
+		lockstest.NewFixture(t, func(testing.TB) locks.Store { return s }).SetBack(func(by time.Duration) { ahead = by })
+	})
+}

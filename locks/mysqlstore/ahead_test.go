@@ -8,6 +8,7 @@ import (
 	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/internal/book"
 	"github.com/ambit-go/ambit/locks/lockstest"
+	"github.com/ambit-go/ambit/locks/lockstest/servers"
 )
 
 func TestATokenFromTheFutureKeepsNoLeaseFromEnding(t *testing.T) {
@@ -17,4 +18,10 @@ func TestATokenFromTheFutureKeepsNoLeaseFromEnding(t *testing.T) {
 		_, err := opened(t, url).db.db.ExecContext(t.Context(), "INSERT INTO lk_floor (bucket, fence) VALUES (?, ?)", book.Bucket(name), token)
 		require.NoError(t, err)
 	})
+}
+
+func TestARequestOfAClockThatWasSetBackIsForgotten(t *testing.T) {
+	server := servers.MariaDB(t)
+	server.FakeClock()
+	lockstest.NewFixture(t, func(t testing.TB) locks.Store { return opened(t, server.URL) }).SetBack(server.SetClock)
 }

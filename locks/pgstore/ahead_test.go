@@ -9,6 +9,7 @@ import (
 	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/internal/book"
 	"github.com/ambit-go/ambit/locks/lockstest"
+	"github.com/ambit-go/ambit/locks/lockstest/servers"
 )
 
 func TestATokenFromTheFutureKeepsNoLeaseFromEnding(t *testing.T) {
@@ -18,4 +19,10 @@ func TestATokenFromTheFutureKeepsNoLeaseFromEnding(t *testing.T) {
 		_, err := pool(t, url, func(*pgxpool.Config) {}).Exec(t.Context(), "INSERT INTO lk_floor (bucket, fence) VALUES ($1, $2)", book.Bucket(name), token)
 		require.NoError(t, err)
 	})
+}
+
+func TestARequestOfAClockThatWasSetBackIsForgotten(t *testing.T) {
+	server := servers.Postgres(t)
+	server.FakeClock()
+	lockstest.NewFixture(t, func(t testing.TB) locks.Store { return opened(t, server.URL) }).SetBack(server.SetClock)
 }

@@ -65,7 +65,7 @@ local function enter(q)
   if q.barging ~= barged then save('barging', r.barging + (barged and -1 or 1)) end
   local packed = cmsgpack.pack({version = q.version, prev = '', owner = q.owner, client = client, shared = q.shared, barging = q.barging,
     permits = q.permits, most = q.size > 0 and q.size or nil, lease = q.lease, delay = q.delay, delete = q.delete})
-  if packed == known and tonumber(ends) > now + life - life / 6 then return end
+  if packed == known and math.abs(tonumber(ends) - now - life) < life / 6 then return end
   call('ZADD', X, str(now + life), q.id)
   call('HSET', E, q.id, packed)
 end

@@ -20,3 +20,9 @@ func TestATokenFromTheFutureKeepsNoLeaseFromEnding(t *testing.T) {
 		require.NoError(t, connect(t, server).Set(t.Context(), floor, token, 0).Err())
 	})
 }
+
+func TestARequestOfAClockThatWasSetBackIsForgotten(t *testing.T) {
+	server := servers.Redis(t)
+	server.FakeClock()
+	lockstest.NewFixture(t, func(t testing.TB) locks.Store { return store(t, server) }).SetBack(server.SetClock)
+}

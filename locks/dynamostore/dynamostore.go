@@ -194,7 +194,7 @@ func (s *Store) put(ctx context.Context, it item, rev int64, now time.Time) (ok 
 const margin = time.Second
 
 // step reads a lock, has f change it, and writes it back, again and again until nobody
-// has come between. f says whether it has changed anything. It may be called several
+// has come between. f says whether it may have changed anything. It may be called several
 // times, so it sets what it returns anew each time; a step is named by the IDs that its
 // caller has made, so one that was done already does no harm.
 func (s *Store) step(ctx context.Context, name locks.Name, f func(now int64, r *book.Resource) bool) error {
@@ -226,7 +226,7 @@ func (s *Store) step(ctx context.Context, name locks.Name, f func(now int64, r *
 // however often it is written: a request would meet what others of the same step have
 // changed.
 func (s *Store) change(ctx context.Context, it item, f func(now int64, r *book.Resource) bool) (done bool, err error) {
-	for written := false; ; written = true {
+	for written := false; ; written = true { // then the store may have another outcome than it
 		lower, upper, ok := s.clock.bounds()
 		if !ok {
 			return false, locks.Unavailable(errors.New("the answers of the server have no Date"))

@@ -41,8 +41,7 @@ func (it item) copy() item {
 	return item{rev: it.rev, r: &r}
 }
 
-// same says whether a step has changed nothing: who asks whether it is its turn writes only now and then, which
-// costs more than to look.
+// same says whether a step has changed nothing, and need not be written: a write costs more than a look.
 func (it item) same(r *book.Resource) bool {
 	was := *it.r
 	was.Slack = r.Slack // it is not stored

@@ -23,9 +23,8 @@ func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.R
 		}
 	}
 	err = s.step(ctx, name, func(now int64, r *book.Resource) bool {
-		existed := r.Exists
 		turn = r.Acquire(now, "", requests)
-		return existed || r.Exists
+		return true
 	})
 	return turn, err
 }

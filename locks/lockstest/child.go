@@ -29,7 +29,7 @@ type childConfig struct {
 	Hold    time.Duration // how long a body lasts
 	Deaf    bool          // the body does not look at its ctx
 	Panics  bool          // now and then the body panics
-	Insists bool          // what could not be given back is given back by its version
+	Insists bool          // the first that could not be given back is given back by its version
 	Peer    bool          // Peer takes the lock
 }
 
@@ -136,8 +136,11 @@ func (c *childConfig) once(ctx context.Context, j *Journal, m *locks.Manager, n 
 		e.Text = "this library does not say"
 	}
 	write(Returned)
-	for c.Insists && version != "" && errors.Is(err, locks.ErrUnavailable) && async.Sleep(ctx, 20*time.Millisecond) == nil {
-		err = m.ReleaseVersion(ctx, c.Key, version)
+	if c.Insists && version != "" && errors.Is(err, locks.ErrUnavailable) {
+		c.Insists = false // once may be a slow machine, twice is a fault
+		for errors.Is(err, locks.ErrUnavailable) && async.Sleep(ctx, 20*time.Millisecond) == nil {
+			err = m.ReleaseVersion(ctx, c.Key, version)
+		}
 	}
 	if err != nil || c.Peer {
 		_ = async.Sleep(ctx, 20*time.Millisecond)

@@ -112,7 +112,7 @@ func (h *history) read() ([]Event, error) {
 		}
 	}
 	if fresh := h.events[known:]; len(fresh) > 0 { // what is of before the first of these is in order
-		i := since(h.events[:known], slices.MinFunc(fresh, earlier).At)
+		i := firstSince(slices.MinFunc(fresh, earlier).At, h.events[:known])
 		slices.SortStableFunc(h.events[i:], earlier)
 	}
 	return h.events, nil
@@ -120,8 +120,8 @@ func (h *history) read() ([]Event, error) {
 
 func earlier(a, b Event) int { return cmp.Compare(a.At, b.At) }
 
-// since returns where events begin that are not of before a time.
-func since(events []Event, at time.Duration) int {
+// firstSince returns where the events begin that are not of before a time.
+func firstSince(at time.Duration, events []Event) int {
 	i, _ := slices.BinarySearchFunc(events, at, func(e Event, at time.Duration) int { return cmp.Compare(e.At, at) })
 	return i
 }
@@ -178,11 +178,12 @@ func find(events []Event, client, kind string, token int64) Event {
 }
 
 // Count returns how many events there are of a kind since a time, by the process. The events are in order.
-func Count(events []Event, kind string, from time.Duration) map[string]int {
+func Count(events []Event, kind string, since time.Duration) map[string]int {
 	counts := map[string]int{}
-	for i := since(events, from); i < len(events); i++ {
-		if e := &events[i]; e.Kind == kind {
-			counts[e.Client]++
+	later := events[firstSince(since, events):]
+	for i := range later {
+		if later[i].Kind == kind {
+			counts[later[i].Client]++
 		}
 	}
 	return counts

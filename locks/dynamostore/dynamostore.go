@@ -226,7 +226,7 @@ func (s *Store) step(ctx context.Context, name locks.Name, f func(now int64, r *
 // however often it is written: a request would meet what others of the same step have
 // changed.
 func (s *Store) change(ctx context.Context, it item, f func(now int64, r *book.Resource) bool) (done bool, err error) {
-	for written := false; ; written = true { // then the store may have another outcome than it
+	for written := false; ; written = true { // what was written is replaced, whatever the step comes to now
 		lower, upper, ok := s.clock.bounds()
 		if !ok {
 			return false, locks.Unavailable(errors.New("the answers of the server have no Date"))

@@ -47,12 +47,13 @@ func Load(t *testing.T, open func(t testing.TB) locks.Store, c LoadConfig) {
 	})
 }
 
-// holdMany holds n locks, or as many as the store grants in a fifth of a lease: each of them is
-// renewed once in about a third of a lease, so what a slow store, or one on a slow machine, can
-// grant it can renew, too, and a lock that is lost is a fault.
+// holdMany holds n locks, or as many as the store grants in grantTime: what a slow store, or one on
+// a slow machine, has granted in it, it can renew in a third of a lease, and it can take a lock
+// back in the 5 s of a release while all others are renewed. So a lock that is lost, or not given
+// back, is a fault.
 func holdMany(t *testing.T, m *locks.Manager, lease time.Duration, n int) {
 	ctx := t.Context()
-	end := time.Now().Add(lease / 5)
+	end := time.Now().Add(min(lease/5, grantTime))
 	holds := make([]*locks.Hold, n)
 	err := async.ForEach(ctx, until(end, n), func(ctx context.Context, i int) (err error) {
 		holds[i], err = m.Acquire(ctx, fmt.Sprint("held-", i))
@@ -62,7 +63,7 @@ func holdMany(t *testing.T, m *locks.Manager, lease time.Duration, n int) {
 	holds = slices.DeleteFunc(holds, func(h *locks.Hold) bool { return h == nil })
 	t.Logf("%d locks are held, wanted were %d", len(holds), n)
 	require.NotEmpty(t, holds)
-	held := duration(t, "LOCKS_LOAD", lease*2/5) // long enough for a renewal of each
+	held := duration(t, "LOCKS_LOAD", lease/2) // long enough for a renewal of each, and to have done with it
 	for end := time.Now().Add(held); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		for i, h := range holds {
 			require.NoError(t, h.Err(), "lock %d", i)
@@ -72,6 +73,9 @@ func holdMany(t *testing.T, m *locks.Manager, lease time.Duration, n int) {
 	err = async.ForEach(ctx, slices.Values(holds), func(ctx context.Context, h *locks.Hold) error { return h.Release(ctx) }, async.Limit(4))
 	require.NoError(t, err)
 }
+
+// grantTime is how long holdMany takes locks at most: a fifth of the time of a release.
+const grantTime = time.Second
 
 // until gives the numbers below n, as long as end is not reached.
 func until(end time.Time, n int) iter.Seq[int] {

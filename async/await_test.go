@@ -452,7 +452,7 @@ func TestAFailureThatAwaitAllHasNotComeToIsToldToItAlone(t *testing.T) {
 }
 
 // Two await the same task: the one with the shorter limit aborts it for
-// both. What the other is told says that it was not its own limit.
+// both. The other is told that it was not its own limit.
 func TestItIsSaidWhoseLimitAbortedATask(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		_ = async.Scope(ctx, func(ctx context.Context) error {

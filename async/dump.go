@@ -14,7 +14,7 @@ import (
 // Dump writes the live tree to w, for people: problems first, then every task under its owner, and
 // what it waits for.
 //
-//	http.HandleFunc("/debug/async", func(w http.ResponseWriter, r *http.Request) { async.Dump(w) })
+//	async.Dump(os.Stderr)
 //
 // # Details
 //
@@ -61,7 +61,7 @@ func lookOptions(opts []LookOption) (o survey.Options) {
 //
 // # Details
 //
-// A ctx without one shows the root of ctx. What runs at a root of its own, as in a test with asynctest.Context, is
+// A ctx without one shows the root of ctx. A root of its own, as in a test with asynctest.Context, is
 // seen by Of only. A nil ctx panics.
 func Of(ctx context.Context) LookOption {
 	t, _ := tree.Nearest(ctx)

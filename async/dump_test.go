@@ -215,7 +215,7 @@ func TestASnapshotShowsWhatIsWrong(t *testing.T) {
 	})
 }
 
-// What DetachAfter has left is there once.
+// A task that DetachAfter has left is there once.
 func TestWhatIsLeftBehindIsSeenOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		end := make(chan struct{})

@@ -400,7 +400,7 @@ func ExamplePollError() {
 	// stopped: true ^C
 }
 
-// A store that is busy is asked again. What another attempt cannot mend is final.
+// A store that is busy is asked again. A failure that another attempt cannot mend is final.
 func ExampleRetry() {
 	answers := []error{errors.New("busy"), errors.New("connection lost"), nil}
 	load := func(context.Context) (string, error) {

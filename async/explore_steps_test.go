@@ -415,7 +415,7 @@ func (q *inquiry) check(e env, raised any, cause error) {
 	})
 }
 
-// saysOnly reports whether err is p or only repeats it. What holds p, and says that
+// saysOnly reports whether err is p or only repeats it. An error that holds p, and says that
 // something else went wrong too, as a time that had passed, may cancel a scope that is
 // to carry on after p.
 func saysOnly(err error, p *PanicError) bool {

@@ -144,7 +144,7 @@ func TestADismissedGroupNamesWhatWasCutOff(t *testing.T) {
 	}
 }
 
-// A server may make a group for each connection. What is left of it is looked for in
+// A server may make a group for each connection. The rest of it is looked for in
 // the heap, and in the scope that lasts.
 
 // keepsLess fails t if limit bytes more of the heap are in use after n calls of f than

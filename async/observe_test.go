@@ -343,7 +343,7 @@ func observed(open func(o async.ScopeOption)) string {
 }
 
 // awaitNext returns the error of a scope with n tasks, each of which awaits the
-// next, and the last the first. That cycle may be entered anywhere; the text
+// next, and the last the first. The cycle may be entered anywhere; the text
 // begins with task 0.
 func awaitNext(ctx context.Context, n int) string {
 	err := async.Scope(ctx, func(ctx context.Context) error {

@@ -241,7 +241,7 @@ func (c askedCtx) Err() error {
 }
 
 // TestAPanicThatDoesNotCountCancelsThoughALeaderIsAboutTo: the leader of the task has
-// ended, and has not cancelled it yet, when the handler of the task panics. What only
+// ended, and has not cancelled it yet, when the handler of the task panics. An error that only
 // repeats that panic is no failure all the same.
 func TestAPanicThatDoesNotCountCancelsThoughALeaderIsAboutTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -133,7 +133,7 @@ func (r *treeRun) scopeOption(n *treeNode) any {
 	return nil
 }
 
-// choose has some handlers contend. Of those that lose nobody is told.
+// choose has some handlers contend. Nobody is told of those that lose.
 func (r *treeRun) choose(ctx context.Context, parent *treeNode, depth int) {
 	var tasks []func(context.Context) (int, error)
 	for range 1 + r.next(3) {

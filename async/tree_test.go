@@ -424,7 +424,7 @@ func (r *treeRun) closed(n *treeNode) {
 	}
 }
 
-// begins books that a run of n's handler begins. Of the run before it nothing may
+// begins books that a run of n's handler begins. Nothing of the run before it may
 // go on.
 func (r *treeRun) begins(n *treeNode) {
 	if n.again {

@@ -43,7 +43,7 @@ func (j *journal) write(_ context.Context, lines []string) error {
 // accept returns when the order is on the disk: then it may be answered.
 func (j *journal) accept(ctx context.Context, order string) error { return j.lines.Do(ctx, order) }
 
-// note returns at once. What is noted is written within a second, or the scope fails.
+// note returns at once. The line is written within a second, or the scope fails.
 func (j *journal) note(ctx context.Context, text string) error { return j.lines.Add(ctx, text) }
 
 // Orders are accepted by many goroutines at once, and share the writes; notes are written at the end, at the latest.

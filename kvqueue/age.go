@@ -6,7 +6,7 @@ import (
 )
 
 // Age returns for how long the first ready item has been in the queue, by the clocks of its producer and of this
-// process, at a bounded read however many items there are. Of groups it looks at the first items of a few that are not
+// process, at a bounded read however many items there are. It looks at the first items of a few groups that are not
 // held: what is behind an item that is claimed does not count, however long it waits.
 //
 //	if age, err := q.Age(ctx); err == nil && age > time.Hour {

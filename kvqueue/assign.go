@@ -259,7 +259,7 @@ func (m *member) claimedLocked(id int64, r ready) {
 	}
 }
 
-// endedLocked notes the end of a claim. Of a later claim that says nothing.
+// endedLocked notes the end of a claim. It says nothing of a later claim.
 func (m *member) endedLocked(id int64, k Key, rev Rev) {
 	if m.claims[id][k] < rev {
 		if delete(m.claims[id], k); len(m.claims[id]) == 0 {

@@ -34,7 +34,7 @@
 // # Cost
 //
 // Calls of one handle share transactions: a process needs one handle on a queue, however
-// many goroutines use it. Of the handles that wait for items one assigns them to all, so that
+// many goroutines use it. One of the handles that wait for items assigns them to all, so that
 // they do not keep each other from getting on. Each handle has one watch.
 //
 // The model is the queue recipe of FoundationDB; what is

@@ -280,7 +280,7 @@ func TestIDsGoThoughTransactionsGoWrong(t *testing.T) {
 	})
 }
 
-// The sessions of a file end when its machine starts again. That makes no id older.
+// The sessions of a file end when its machine starts again. No id becomes older by it.
 func TestASessionThatEndsTooEarlyMakesNoIDOlder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)

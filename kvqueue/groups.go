@@ -23,7 +23,7 @@ import (
 //   - A group with ready items has its marker, or waits: whoever puts an item puts the marker, too, without having looked at
 //     anything. It is deleted when there is none, and while the group waits: the end of the wait puts it.
 //
-// An acknowledgement only deletes, so that a full store does it.
+// An acknowledgement only deletes, so that a full etcd does it.
 
 // mostGroup is how many bytes the key of a group has at most.
 const mostGroup = 128

@@ -22,7 +22,7 @@ const maxID = 1024
 // An id is of one queue, and has from 1 to 1024 bytes, whatever they are; otherwise it is an
 // [*InvalidError]. It stands as long as its item does, also as a dead letter, and for the [Retention]
 // of the queue at least, counted from when the item was added. The payload of a repeat is not compared
-// with the first. Of calls with one id at the same time one adds its item, and none sees an error of that.
+// with the first. One of the calls with one id at the same time adds its item, and none sees an error of that.
 func ID(id string) AddOption {
 	return addOption(func(a *added) {
 		switch a.id = id; {

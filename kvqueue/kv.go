@@ -159,7 +159,7 @@ var (
 	ErrCompacted = errors.New("kvqueue: the store has forgotten these changes")
 	// ErrSessionLost says that a session has ended.
 	ErrSessionLost = errors.New("kvqueue: the session has ended")
-	// ErrNoSpace says that the store takes no more data. A claimed item can be
-	// acknowledged, which makes room.
+	// ErrNoSpace says that the store takes no more data. On etcd a claimed item can be
+	// acknowledged, which makes room; on a full disk SQLite writes nothing.
 	ErrNoSpace = errors.New("kvqueue: the store is full")
 )

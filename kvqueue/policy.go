@@ -217,7 +217,7 @@ func (q *Queue) learn(s storedPolicy) {
 	}
 }
 
-// agree makes the options of this handle the policy of the queue, if it has none. Of several that do
+// agree makes the options of this handle the policy of the queue, if it has none. If several do
 // so at the same time one wins, and the others are told.
 func (q *Queue) agree(ctx context.Context) error {
 	for {

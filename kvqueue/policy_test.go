@@ -82,7 +82,7 @@ func TestAProducerChoosesNoPolicy(t *testing.T) {
 	})
 }
 
-// Of handles that choose at the same time one wins, and every other is told.
+// One of the handles that choose at the same time wins, and every other is told.
 func TestOfRacingMakersOneChoosesThePolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)

@@ -73,7 +73,7 @@ func Name(name string) Option { return option(func(s *settings) { s.name = name 
 //
 // It ends never, and renews what it keeps until that is released, over or lost, whatever is cancelled
 // or shut down. The ctx of [NewKeeper] does not matter. It is for a part of a program that releases
-// each of its leases itself. What fails in the tasks of the keeper is told to the root of package async.
+// each of its leases itself. A failure in the tasks of the keeper is told to the root of package async.
 func Unscoped() Option { return option(func(s *settings) { s.unscoped = true }) }
 
 // CauseOf has f make the cause of a lease whose belief ends: an error type of the caller's

@@ -56,7 +56,8 @@
 // Requests wait in the store, and are granted in the order in which it has heard of them,
 // over all processes. [Fair](false) passes others. A process asks once a second for all of
 // its callers that wait for a key; that a lock was released, the store tells at once, if it
-// can. A request of a process that has died is forgotten after 3 s.
+// can. A request of a process that has died is forgotten after 3 s, on etcd and DynamoDB up to 3 s later,
+// and those behind it see that when they ask the next time.
 //
 // The code under a lock happens before what happens under the next grant of it, if both
 // are in one process; between processes it is the resource that orders.

@@ -48,7 +48,7 @@ func Tenant(name string) Option {
 }
 
 // Lease is how long a lock stays a holder's that is not heard of any more: it is
-// renewed from a third of that on. From the MinLease of the store (most often 500 ms) to
+// renewed from 0.30 of that on. From the MinLease of the store (most often 500 ms) to
 // 24 h; defaults to 15 s. [LeaseFor] says it for one lock.
 func Lease(d time.Duration) Option {
 	return managerOption(func(s *settings) error {

@@ -1,6 +1,9 @@
 // Package otelambit makes spans and metrics of OpenTelemetry of the tasks of package async.
 //
 //	telemetry, err := otelambit.New()
+//	if err != nil {
+//		return err
+//	}
 //	defer telemetry.Shutdown(context.Background())
 //	err = async.Scope(ctx, serve, async.Observe(telemetry))
 //
@@ -9,7 +12,7 @@
 // A scope, a task with a Name and a root task have a span each; Filter says otherwise. It starts when the handler does
 // and ends when all that the handler has started has ended, so spans of children lie inside. Its parent is the span in
 // the ctx that the task was started with. A root task, a detached task and each run of a task with Restart
-// begin a trace of their own, with a link to that span. What has no end of its own (Daemon, Detach, groups, and
+// begin a trace of their own, with a link to that span. Work without an end of its own (Daemon, Detach, groups, and
 // runs of such a task) has no span, and what it starts begins a trace with a link. A wait of 1 ms or more for a
 // future that is no part of the task that waits adds a link to the span of the future.
 //

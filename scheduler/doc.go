@@ -3,7 +3,7 @@
 //
 // A [Scheduler] stands before a pool, an [Executor]. An [ExecutorWorker] is a
 // queue of its own in front of it: an actor, a serial executor, an event loop
-// that holds no goroutine while it has nothing to do. Of a pool with a method Submit,
+// that holds no goroutine while it has nothing to do. If a pool has a method Submit,
 // as one of ants, ExecutorFunc(pool.Submit) is an Executor.
 //
 //	s := scheduler.New(scheduler.Goroutines())

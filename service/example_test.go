@@ -149,7 +149,7 @@ func ExampleReady() {
 	// <nil>
 }
 
-// Behind a load balancer: it is told for 5 s before the first service drains, and all have 25 s then. What does not
+// Behind a load balancer: it is told for 5 s before the first service drains, and all have 25 s then. A service that does not
 // come back within 10 s after that is named, and left behind.
 func ExampleGrace() {
 	run := func(ctx context.Context) error {

@@ -11,8 +11,8 @@ import "context"
 // # Details
 //
 // open is called when the turn of the service to start comes, and the next service is started when it
-// has returned: open need not call [Ready]. Put a Resource before those that use it. What open has
-// started, and registered with [async.OnExit], belongs to the scope of its ctx, which lasts until the services
+// has returned: open need not call [Ready]. Put a Resource before those that use it. The tasks that open has
+// started, and its hooks of [async.OnExit], belong to the scope of its ctx, which lasts until the services
 // behind it in the slice have drained. Then the scope ends well: a batch is flushed, a worker is drained,
 // hooks are called, last in, first out. Level 2 cancels the ctx, as that of any service, and hooks still have
 // their time.

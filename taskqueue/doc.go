@@ -3,7 +3,13 @@
 // A worker has it under a lease; when the worker dies another one runs it again.
 //
 //	store, err := sqlstore.OpenFile(ctx, "tasks.db") // or sqlstore.New, redisstore.New, memstore.New
+//	if err != nil {
+//		return err
+//	}
 //	q, err := taskqueue.New(store)
+//	if err != nil {
+//		return err
+//	}
 //
 //	id, err := q.Enqueue(ctx, taskqueue.Task{Type: "mail", Payload: payload, Delay: time.Hour})
 //

@@ -50,8 +50,8 @@ func InZone(zone *time.Location) EveryOption {
 // skipped. Ticks of more than a day ago are not looked for if there is a later one.
 func CatchUp() EveryOption { return func(p *periodic) { p.catchUp = true } }
 
-// DefinedAt is how new a schedule is, as the date on which it was written. Of several
-// schedules for one name the newest is in force, on all processes. Defaults to when this
+// DefinedAt is how new a schedule is, as the date on which it was written. The newest of several
+// schedules for one name is in force, on all processes. Defaults to when this
 // program was made: the time of the commit that it was built of, if it knows that, else
 // that of its file.
 func DefinedAt(at time.Time) EveryOption { return func(p *periodic) { p.defined = at } }

@@ -76,7 +76,7 @@ type Propagator interface {
 }
 
 // Propagate has p carry what the ctx of Enqueue has to the handler, in the headers of the task. A header that the
-// task has already is p's to replace or leave. What p adds counts for [MaxHeaders]. Periodic tasks, which the store
+// task has already is p's to replace or leave. The headers that p adds count for [MaxHeaders]. Periodic tasks, which the store
 // adds, have no ctx to carry. A panic of Extract stops the worker as one of an observer does. A nil p panics.
 func Propagate(p Propagator) Option {
 	if p == nil {

@@ -93,7 +93,7 @@ func (e *end) shown() context.Context {
 	return e.root
 }
 
-// hangs is called shortly before the program is killed. What a test logs is lost then.
+// hangs is called shortly before the program is killed. The log of a test is lost then.
 func (e *end) hangs() {
 	if text := treeOf(e.shown()); text != "" {
 		fmt.Fprintf(os.Stderr, "asynctest: the time of all tests is about to end, and %s goes on:\n%s", e.t.Name(), text)

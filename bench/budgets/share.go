@@ -13,7 +13,7 @@ import (
 )
 
 // This file is how much of the processor time of the crawl of B10 is the library's. There are two definitions. The budget is
-// about the first: the share of the samples of a profile that were taken within functions of ambit. What those have the
+// about the first: the share of the samples of a profile that were taken within functions of ambit. The work that those have the
 // runtime do (to start a goroutine, make its stack larger, allocate, park, set a timer) is time of the runtime,
 // as it is where the same is written by hand. The second is all that the same work on one goroutine does not take: it has the runtime's
 // part, too, so that it says what it costs to have each step be a task, with whatever library.

@@ -52,7 +52,7 @@ var reasons = map[string]string{
 		"The servers of PostgreSQL and MariaDB were not profiled. To be faster a process would have to have one lease for all that it holds, as on etcd, and a lease could not be revoked by itself without another write.",
 	"K1": "See [the figures of kvqueue](kvqueue.md#figures).",
 	"K4": "See [the figures of kvqueue](kvqueue.md#figures).",
-	"K7": "Measured once. What a member had been assigned lies until the session of the dead member has ended, and if it is the one that assigns, nothing is assigned until then; in a race for the head the others go on. " +
+	"K7": "Measured once. The items that a member had been assigned lie until the session of the dead member has ended, and if it is the one that assigns, nothing is assigned until then; in a race for the head the others go on. " +
 		"With a shorter TTL it would be faster, and a process that is suspended for a moment would lose what it works on.",
 	"K8": "A transaction is on the disk before it is acknowledged: with one caller that wait is most of its time. Processes wait for the disk beside each other, and have one writer at a time: four of two consumers have more transactions than one of eight, " +
 		"and each of them looks at what the others have written. To share transactions one process would have to write for the others, and these would be hurt when it ends.",

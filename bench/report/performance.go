@@ -62,7 +62,7 @@ func (all *results) performance(docs string) (string, error) {
 	return b.String(), nil
 }
 
-const generated = "<!-- Made by make bench. What is written here by hand is gone after the next run. -->\n\n"
+const generated = "<!-- Made by make bench. Words written here by hand are gone after the next run. -->\n\n"
 
 const explained = `## How to read it
 

@@ -16,6 +16,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/service"
 )
 
@@ -23,7 +24,7 @@ const about = `usage: archive -url address [flags] file...
 
 Archive packs files and directories as tar.gz, and uploads that by PUT while it is packed.
 
-Exit status: 0 the server has it, 1 it has not, 2 wrong arguments, 130 and 143 stopped by a signal.
+Exit status: 0 the server has it, 1 it has not, 2 wrong arguments, 124 not within -limit, 130 and 143 stopped by a signal.
 
 `
 
@@ -45,8 +46,11 @@ func main() {
 	}
 	service.Main(func(ctx context.Context) error {
 		size, err := u.upload(ctx, flag.Args())
-		if err == nil {
+		switch {
+		case err == nil:
 			say("%s has all %d bytes", u.url, size)
+		case errors.As(err, new(*async.TimeoutError)):
+			err = service.WithStatus(err, 124)
 		}
 		return err
 	})

@@ -78,7 +78,7 @@ func (s *store) state() (whole []byte, tries, broken int) {
 	return s.whole, s.tries, s.broken
 }
 
-// files makes files to pack: 8 MB that gzip cannot make smaller, and a link. That is more than what a system keeps of a
+// files makes files to pack: 8 MB that gzip cannot make smaller, and a link. It is more than a system keeps of a
 // connection on its way, so nothing is there as a whole before the server has read of it.
 func files(t *testing.T) (dir string, content []byte) {
 	t.Helper()
@@ -166,6 +166,12 @@ func TestWhatCannotBeIsNotTriedAgain(t *testing.T) {
 		whole, tries, _ := s.state()
 		assert.Empty(t, whole)
 		assert.Equal(t, 1, tries)
+	})
+	t.Run("not in time", func(t *testing.T) {
+		gone := make(chan struct{})
+		p := start(t, dir, &store{answer: func(int, io.Reader) int { <-gone; return 0 }}, "-limit", "100ms")
+		assert.Equal(t, 124, p.Wait(), p.Stderr())
+		close(gone)
 	})
 	t.Run("no such file", func(t *testing.T) {
 		s := new(store)

@@ -38,7 +38,7 @@ func newEngine(host string) (*engine, error) {
 	return e, nil
 }
 
-// A conn is a connection that was HTTP and is none any more. What came behind the answer is read first.
+// A conn is a connection that was HTTP and is none any more. The bytes that came behind the answer are read first.
 type conn struct {
 	net.Conn
 	r *bufio.Reader

@@ -127,8 +127,8 @@ func TestARepeatWaitsForTheDisk(t *testing.T) {
 	assert.Equal(t, 3, n.Ready)
 }
 
-// After a power failure everything is there of which a call has said so: what it has written, and what it was refused for. Of the log
-// only that is left then which the disk has taken.
+// After a power failure everything is there of which a call has said so: what it has written, and what it was refused for. Only that part of
+// the log is left then which the disk has taken.
 func TestNothingIsLostOfWhichACallHasSaidThatItIsThere(t *testing.T) {
 	path := newPath(t)
 	var mu sync.Mutex

@@ -21,7 +21,7 @@ func (t *txn) unseen() bool {
 	return t.r.Kind != locks.Mutex || t.r.Busy() == 0 && len(t.told) == 0
 }
 
-// handsOn says whether a mutex is given to the next who waits. That is right whoever has come or
+// handsOn says whether a mutex is given to the next who waits. It is right whoever has come or
 // gone behind that request.
 func (t *txn) handsOn() bool {
 	return t.recorded && t.r.Kind == locks.Mutex && t.r.Busy() == 0 && len(t.told) > 0

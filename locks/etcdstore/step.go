@@ -93,7 +93,7 @@ func (s *Store) read(ctx context.Context, name locks.Name) (*state, error) {
 	return load(name, prefix, answer.Kvs, answer.Header.Revision)
 }
 
-// guesses are the locks as this process has left them. Of those that others wait for it guesses only
+// guesses are the locks as this process has left them. Where others wait it guesses only
 // who is the next.
 type guesses struct {
 	mu sync.Mutex

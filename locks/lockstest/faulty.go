@@ -177,18 +177,21 @@ func wait(ctx context.Context, d time.Duration, silent bool) error {
 	}
 }
 
+// Acquire is a method of locks.Store.
 func (s *Faulty) Acquire(ctx context.Context, name locks.Name, requests []locks.Request) (locks.Turn, error) {
 	return do(ctx, s, Call{Step: Acquire, Name: name, Requests: requests}, func(Fault) (locks.Turn, error) {
 		return s.Store.Acquire(ctx, name, requests)
 	})
 }
 
+// Release is a method of locks.Store.
 func (s *Faulty) Release(ctx context.Context, name locks.Name, ref locks.Ref, data *string) (bool, error) {
 	return do(ctx, s, Call{Step: Release, Name: name, Ref: ref}, func(Fault) (bool, error) {
 		return s.Store.Release(ctx, name, ref, data)
 	})
 }
 
+// Renew is a method of locks.Store.
 func (s *Faulty) Renew(ctx context.Context, renewals []locks.Renewal) ([]locks.RenewResult, error) {
 	c := Call{Step: Renew, Renewals: renewals}
 	if len(renewals) > 0 {
@@ -225,20 +228,24 @@ func (s *Faulty) Listen(name locks.Name) (<-chan struct{}, func()) {
 	return s.Store.Listen(name)
 }
 
+// Create is a method of locks.Store.
 func (s *Faulty) Create(ctx context.Context, record locks.Record) (locks.Record, error) {
 	return do(ctx, s, Call{Step: Create, Name: record.Name}, func(Fault) (locks.Record, error) { return s.Store.Create(ctx, record) })
 }
 
+// Get is a method of locks.Store.
 func (s *Faulty) Get(ctx context.Context, name locks.Name) (locks.Record, error) {
 	return do(ctx, s, Call{Step: Get, Name: name}, func(Fault) (locks.Record, error) { return s.Store.Get(ctx, name) })
 }
 
+// List is a method of locks.Store.
 func (s *Faulty) List(ctx context.Context, tenant, after string, most int) ([]locks.Record, error) {
 	return do(ctx, s, Call{Step: List, Name: locks.Name{Tenant: tenant}}, func(Fault) ([]locks.Record, error) {
 		return s.Store.List(ctx, tenant, after, most)
 	})
 }
 
+// Delete is a method of locks.Store.
 func (s *Faulty) Delete(ctx context.Context, name locks.Name, version string) error {
 	_, err := do(ctx, s, Call{Step: Delete, Name: name}, func(Fault) (struct{}, error) {
 		return struct{}{}, s.Store.Delete(ctx, name, version)
@@ -246,6 +253,7 @@ func (s *Faulty) Delete(ctx context.Context, name locks.Name, version string) er
 	return err
 }
 
+// Revoke is a method of locks.Store.
 func (s *Faulty) Revoke(ctx context.Context, name locks.Name, ref locks.Ref, force bool) (int, error) {
 	return do(ctx, s, Call{Step: Revoke, Name: name}, func(Fault) (int, error) { return s.Store.Revoke(ctx, name, ref, force) })
 }

@@ -110,6 +110,7 @@ func (s *Store) Purge(ctx context.Context, tenant string, most int) (purged int,
 	return purged, nil
 }
 
+// Acquire is a method of locks.Store.
 func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.Request) (turn locks.Turn, err error) {
 	err = s.step(ctx, name, func(now int64, r *book.Resource) error {
 		turn = r.Acquire(now, "", requests)
@@ -118,6 +119,7 @@ func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.R
 	return turn, err
 }
 
+// Release is a method of locks.Store.
 func (s *Store) Release(ctx context.Context, name locks.Name, ref locks.Ref, data *string) (released bool, err error) {
 	err = s.step(ctx, name, func(now int64, r *book.Resource) error {
 		released = r.Release(now, ref, data)
@@ -126,6 +128,7 @@ func (s *Store) Release(ctx context.Context, name locks.Name, ref locks.Ref, dat
 	return released, err
 }
 
+// Renew is a method of locks.Store.
 func (s *Store) Renew(ctx context.Context, renewals []locks.Renewal) ([]locks.RenewResult, error) {
 	results := make([]locks.RenewResult, len(renewals))
 	for i := range renewals {
@@ -146,6 +149,7 @@ func (s *Store) Listen(name locks.Name) (<-chan struct{}, func()) {
 	return s.hints.Listen(name)
 }
 
+// Create is a method of locks.Store.
 func (s *Store) Create(ctx context.Context, record locks.Record) (made locks.Record, err error) {
 	err = s.step(ctx, record.Name, func(now int64, r *book.Resource) error {
 		if err := r.Create(now, &record); err != nil {
@@ -157,6 +161,7 @@ func (s *Store) Create(ctx context.Context, record locks.Record) (made locks.Rec
 	return made, err
 }
 
+// Get is a method of locks.Store.
 func (s *Store) Get(ctx context.Context, name locks.Name) (record locks.Record, err error) {
 	err = s.step(ctx, name, func(now int64, r *book.Resource) error {
 		record, err = r.Record(now)
@@ -165,6 +170,7 @@ func (s *Store) Get(ctx context.Context, name locks.Name) (record locks.Record, 
 	return record, err
 }
 
+// List is a method of locks.Store.
 func (s *Store) List(ctx context.Context, tenant, after string, most int) ([]locks.Record, error) {
 	if ctx.Err() != nil {
 		return nil, locks.Unavailable(context.Cause(ctx))
@@ -189,10 +195,12 @@ func (s *Store) List(ctx context.Context, tenant, after string, most int) ([]loc
 	return records[:min(most, len(records))], nil
 }
 
+// Delete is a method of locks.Store.
 func (s *Store) Delete(ctx context.Context, name locks.Name, version string) error {
 	return s.step(ctx, name, func(now int64, r *book.Resource) error { return r.Delete(now, version) })
 }
 
+// Revoke is a method of locks.Store.
 func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref, force bool) (n int, err error) {
 	err = s.step(ctx, name, func(now int64, r *book.Resource) error {
 		n = r.Revoke(now, ref, force)

@@ -1,7 +1,7 @@
 // Package mysqlstore is a locks.Store in a MariaDB database, version 10.6 or later, or in
 // one of MySQL, version 8 or later.
 //
-// The clock of the store is that of the server. The store has two tables and one more
+// The clock of the store is that of the server. The store has three tables and one more
 // for its version, in the database of the connection.
 //
 // Importing it has [locks.Open] know URLs such as "mysql://user@localhost:3306/app".
@@ -67,8 +67,8 @@ func Open(ctx context.Context, url string) (*Store, error) {
 // New returns a store in the database of a pool of the driver of go-sql-driver, and makes
 // its tables if they are not there. It uses one connection of the pool at a time for each
 // call, and with MariaDB one more while somebody waits, unless it is a pool of one
-// connection, which is enough, but has those who wait ask more often. Of a pool of three or more it
-// reserves one for renewals until Close; a smaller one that the user keeps busy costs leases. With MariaDB it is good to have
+// connection, which is enough, but has those who wait ask more often. It reserves one of a pool of
+// three or more for renewals until Close; a smaller one that the user keeps busy costs leases. With MariaDB it is good to have
 // idle_transaction_timeout=2 as a parameter of the data source name: then the server
 // ends the transactions of a process that was stopped. With MySQL it is good to have
 // innodb_lock_wait_timeout=1: else a free mutex is taken in several steps. Close does not close the pool.

@@ -1,6 +1,6 @@
 // Package pgstore is a locks.Store in a PostgreSQL database, version 12 or later.
 //
-// The clock of the store is that of the server. The store has two tables and one more
+// The clock of the store is that of the server. The store has three tables and one more
 // for its version, in the first schema of the search path. Its transactions are short:
 // one that a stopped process leaves open is ended by the server after two seconds.
 //

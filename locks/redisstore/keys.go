@@ -28,7 +28,7 @@ func appendKeys(keys []string, part, key string) []string {
 // part returns what all keys of the part begin with that a lock is in.
 func (s *Store) part(name locks.Name) string { return s.partOf(name.Tenant, book.Bucket(name)%parts) }
 
-// partOf returns what all keys of a part of a tenant begin with. What stands in braces decides the slot of a
+// partOf returns what all keys of a part of a tenant begin with. The text in braces decides the slot of a
 // cluster.
 func (s *Store) partOf(tenant string, n int64) string {
 	return s.prefix + ":{" + strconv.FormatInt(n, 10) + ":" + escape(tenant) + "}"

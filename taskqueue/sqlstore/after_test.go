@@ -169,7 +169,7 @@ func TestTwoParentsOfOneChildEndAtTheSameTime(t *testing.T) {
 	sound(t, a)
 }
 
-// What the audit is for: each of these is planted.
+// Each of these is planted for the audit to find.
 func TestChildrenThatWereToldNothingAreFound(t *testing.T) {
 	for name, text := range map[string]string{
 		"and was not told":  "UPDATE tq_task SET state = 5, ended = 1, forget = 1, lease_end = 0 WHERE id = 'a'",

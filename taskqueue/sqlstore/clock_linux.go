@@ -34,7 +34,7 @@ func sinceStart() int64 {
 }
 
 // together reads two clocks, in µs, at one instant: a process that is stopped between two readings
-// would find that the clocks have parted. Of some attempts it takes the shortest.
+// would find that the clocks have parted. It takes the shortest of some attempts.
 func together(wall, steady func() int64) (atWall, atSteady int64) {
 	shortest := int64(-1)
 	for range 10 {

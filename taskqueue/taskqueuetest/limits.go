@@ -230,7 +230,7 @@ func limitActs(f *fixture) {
 	f.in("late", taskqueue.StateDead)
 }
 
-// What came back for a place, and is cancelled before it runs, leaves it to the next.
+// A task that came back for a place, and is cancelled before it runs, leaves it to the next.
 func limitLeavesNobody(f *fixture) {
 	f.limit(taskqueue.Limit{Key: "k", Concurrency: 1})
 	for i := range 5 {

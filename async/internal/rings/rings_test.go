@@ -71,7 +71,7 @@ func checkRound(t *testing.T, g *Graph, r Ring) {
 	require.NotEmpty(t, r.Steps)
 }
 
-// What was met after the first answer counts in the next.
+// A need that was met after the first answer counts in the next.
 func TestANeedThatIsMetLaterFrees(t *testing.T) {
 	g := graph([]int32{0, 1}, []int32{1, 2}, []int32{2, 0}, []int32{3, 0})
 	require.Equal(t, 4, g.Stuck())

@@ -37,7 +37,7 @@ func (d *drawing) show(i int32) {
 	}
 }
 
-// What a picture lists of each kind at most.
+// A picture lists so many of each kind at most.
 const (
 	mostRings    = 32
 	mostHeld     = 32

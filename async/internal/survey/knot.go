@@ -8,7 +8,7 @@ import (
 	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
-// This file finds rings of waits. What a task needs before it can settle is noted as it was seen;
+// This file finds rings of waits. The needs of a task before it can settle are noted as they were seen;
 // package rings says what can never go on; then every need of what is stuck is looked at again, and
 // has to be the same. Each need was seen once before the first of these second looks, and lasts now:
 // so there was a moment at which all of them did, and from then on nothing could go on by itself.

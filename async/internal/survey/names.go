@@ -10,8 +10,8 @@ import (
 	"github.com/ambit-go/ambit/async/picture"
 )
 
-// names are those of all tasks that were seen, each once: a million tasks have few. What is known of
-// a function is looked up once.
+// names are those of all tasks that were seen, each once: a million tasks have few. A function is
+// looked up once.
 type names struct {
 	all   []name
 	given map[naming]int32

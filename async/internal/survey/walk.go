@@ -1,8 +1,8 @@
 // Package survey looks at a live tree and draws a picture of it.
 //
 // It takes the lock of one scope at a time, for at most tree.MostSeen members, and then works on what
-// it has seen: names, places and texts are made with no lock held. What is wrong with the tree is
-// decided by package rings and by counting, so a look that was cut short says less, and nothing that is not so.
+// it has seen: names, places and texts are made with no lock held. Package rings and counting
+// decide whether something is wrong with the tree, so a look that was cut short says less, and nothing that is not so.
 package survey
 
 import (

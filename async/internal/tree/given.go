@@ -42,7 +42,7 @@ func EndEvent(t *Task, v *Verdict, stop *StopError) Event {
 }
 
 // failedInside reports whether stop, for which t was cancelled, is its own failure, or one of what it has
-// started. That says no more than how t has ended.
+// started. Such a failure says no more than how t has ended.
 func failedInside(t *Task, stop *StopError) bool {
 	h := t.Inner.Load()
 	if h == nil || h.isShared() {

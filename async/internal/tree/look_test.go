@@ -187,7 +187,7 @@ func TestNumbersOfScopesStay(t *testing.T) {
 	require.Equal(t, int64(1), NumberOf(ProcessRoot().Scope()))
 }
 
-// What seeing costs when nobody looks is the place for the ordinal; a scope has it from other
+// Seeing costs the place for the ordinal while nobody looks; a scope has it from other
 // fields. A bound that is exceeded takes the next size class for each task of a program.
 func TestWhatSeeingCostsInBytes(t *testing.T) {
 	if Exploring || unsafe.Sizeof(uintptr(0)) != 8 {

@@ -2,7 +2,7 @@ package tree
 
 import "context"
 
-// This file is about tasks that are faster than their cancellation. That comes to one task after
+// This file is about tasks that are faster than their cancellation. A cancellation comes to one task after
 // another. So a task may hear from a sibling why both are stopped, and end with that, before its
 // own context is done. Whoever judges how it has ended asks StoppedByNow, which has the
 // cancellation come first.

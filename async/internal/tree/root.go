@@ -24,7 +24,7 @@ func (r *Root) open() {
 	r.t.Inner.Store(&r.Scope)
 }
 
-// live returns the names of what is registered at r. What is done has given its outcome, perhaps to the caller,
+// live returns the names of what is registered at r. A task that is done has given its outcome, perhaps to the caller,
 // and is about to leave; a scope that has returned without its tasks has been registered in its place by then.
 func (r *Root) live() []string {
 	all := r.members(func(t *Task) bool { return t.State.Load() != StateDone })

@@ -51,7 +51,7 @@ func TestForEachOverIndices(t *testing.T) {
 	require.Equal(t, []int{1, 2, 3, 4}, lengths)
 }
 
-// What "When ForEach is wrong" says: which of four removals run although ctx is done.
+// "When ForEach is wrong" says which of four removals run although ctx is done.
 func TestWhatRunsAlthoughCtxIsDone(t *testing.T) {
 	done, cancel := context.WithCancel(asynctest.Context(t))
 	cancel()

@@ -1,4 +1,4 @@
-// Package observability_test has the code of docs/observability.md that needs the root module alone. That of package otel stands in
+// Package observability_test has the code of docs/observability.md that needs the root module alone. The code of package otel stands in
 // otel/guide_test.go.
 package observability_test
 
@@ -7,6 +7,8 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,8 +30,18 @@ func get(t *testing.T, path string) string {
 }
 
 func TestATextOfTheTree(t *testing.T) {
-	http.HandleFunc("/debug/async", func(w http.ResponseWriter, r *http.Request) { async.Dump(w) })
-	assert.Contains(t, get(t, "/debug/async"), "async tree of ")
+	file, stderr := filepath.Join(t.TempDir(), "stderr"), os.Stderr
+	var err error
+	os.Stderr, err = os.Create(file)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.NoError(t, os.Stderr.Close())
+		os.Stderr = stderr
+	})
+	async.Dump(os.Stderr)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "async tree of ")
 }
 
 func TestAPageOfTheTree(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 var errLate = errors.New("the lock will be lost: the store does not answer")
 
 // pauses are what a command gets from TERM to KILL, and from KILL to the end of the lock. A
-// lease of less than a second has shorter ones: a renewal that is sent after a third of it must
+// lease of less than a second has shorter ones: a renewal that is sent after 0.3 of it must
 // have time to come back before the command gets TERM.
 func pauses(lease time.Duration) (grace, last time.Duration) {
 	if lease < time.Second {

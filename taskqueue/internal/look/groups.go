@@ -141,7 +141,7 @@ func (p *part) kept(limited, running []taskqueue.Info) {
 	p.Kept = p.Kept[:min(len(p.Kept), MaxShown)]
 }
 
-// waiting finds the tasks that most others wait for. What is done by now is not told.
+// waiting finds the tasks that most others wait for. Those that are done by now are not told.
 func (p *part) waiting(ctx context.Context, store taskqueue.Store, waiting []taskqueue.Info) error {
 	children := map[string]int{}
 	for _, t := range waiting {

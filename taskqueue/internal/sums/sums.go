@@ -201,8 +201,8 @@ func Types(ctx context.Context, n Notes, queue string) (map[string]*Sums, error)
 	return all, nil
 }
 
-// Last returns the sums of types in the last spans of a step until now, the oldest first. Of a span without runs
-// all figures are 0.
+// Last returns the sums of types in the last spans of a step until now, the oldest first. All figures of a span without
+// runs are 0.
 func Last(
 	ctx context.Context, n Notes, queue string, kinds []string, step Step, spans int, now time.Time,
 ) (map[string][]Sums, error) {

@@ -36,7 +36,7 @@ func (c *compiler) readWith(name string, data []byte, given inputs.Given) *tree.
 
 var variable = regexp.MustCompile(`\$\{?([A-Za-z_][A-Za-z0-9_]*)`)
 
-// expandInput puts the variables of the run into an input. What is masked may not be put
+// expandInput puts the variables of the run into an input. A masked one may not be put
 // into a file.
 func (c *compiler) expandInput(s string) (string, error) {
 	for _, found := range variable.FindAllStringSubmatch(s, -1) {

@@ -71,7 +71,7 @@ func adds(writes []kvqueue.Write) bool {
 	return slices.ContainsFunc(writes, func(w kvqueue.Write) bool { return !w.Delete && strings.Contains(string(w.Key), "/d/") })
 }
 
-// TestDepth is K3: how long a dequeue takes, by the length of the queue. What a turn has taken is added again before the next.
+// TestDepth is K3: how long a dequeue takes, by the length of the queue. The items of a turn are added again before the next.
 func TestDepth(t *testing.T) {
 	const each = 50
 	b := newBench(t)

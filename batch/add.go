@@ -119,7 +119,9 @@ func (b *Batch[T]) acceptLocked(items []T, size int) {
 	if len(b.items) == 0 {
 		if b.limits.age > 0 {
 			b.oldest = time.Now()
-			b.setTimerLocked(b.limits.age)
+			if !b.resting { // else the end of the rest flushes it
+				b.setTimerLocked(b.limits.age)
+			}
 		}
 		b.items = make([]T, 0, max(len(items), b.hint))
 	}

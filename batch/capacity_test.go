@@ -308,3 +308,30 @@ func TestAddAndFlushLendTheirSlotOfALimit(t *testing.T) {
 		assert.Len(t, s.delivered(), 10)
 	})
 }
+
+// A flush has failed with an item of Add, and answered one of Do: that has made room for another.
+func TestDoIsLetInWhereAFlushThatHasFailedHasMadeRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+			refuses := true
+			b := batch.NewAnswering(ctx, func(_ context.Context, items []int) []error {
+				time.Sleep(time.Second)
+				answers := make([]error, len(items))
+				if items[0] == 1 && refuses {
+					answers[0] = errDisk
+				}
+				return answers
+			}, batch.Capacity(2))
+			require.NoError(t, b.Add(ctx, 1))
+			second := async.Start(ctx, func(ctx context.Context) error { return b.Do(ctx, 2) })
+			synctest.Wait() // the flush of both is under way
+			third := async.Start(ctx, func(ctx context.Context) error { return b.Do(ctx, 3) })
+			_, err := second.Await(ctx, time.Minute)
+			require.NoError(t, err)
+			_, err = third.Await(ctx, time.Minute)
+			assert.NoError(t, err)
+			refuses = false
+			return nil
+		}, async.OnFailure(func(error) error { return nil })))
+	})
+}

@@ -423,3 +423,35 @@ func TestErrUnderWayIsNotInTheErrorOfAWithdrawnItem(t *testing.T) {
 		return nil
 	}))
 }
+
+// A flush whose calls of Do have all been given up panics, and the scope carries on: so does the batch.
+func TestABatchGoesOnAfterAPanicThatNobodyHasWaitedFor(t *testing.T) {
+	for name, bad := range map[string]func(){"panic": func() { panic("bad row") }, "Goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+					first := true
+					b := batch.New(ctx, func(context.Context, []int) error {
+						if first {
+							first = false
+							time.Sleep(time.Minute)
+							bad()
+						}
+						return nil
+					}, batch.Items(1))
+					within := func(d time.Duration, call func(ctx context.Context) error) error {
+						ctx, cancel := context.WithTimeout(ctx, d)
+						defer cancel()
+						return call(ctx)
+					}
+					require.ErrorIs(t, within(time.Second, func(ctx context.Context) error { return b.Do(ctx, 1) }), batch.ErrUnderWay)
+					require.NoError(t, async.Sleep(ctx, time.Hour))
+					require.NoError(t, within(time.Hour, func(ctx context.Context) error { return b.Do(ctx, 2) }))
+					require.NoError(t, b.Add(ctx, 3))
+					require.NoError(t, within(time.Hour, b.Flush))
+					return nil
+				}, async.OnPanic(func(*async.PanicError) error { return nil }), async.OnFailure(func(error) error { return nil })))
+			})
+		})
+	}
+}

@@ -55,14 +55,18 @@ func (b *Batch[T]) deliverApart(ctx context.Context, f *flight[T]) error {
 	_, f.err = async.Start(ctx, flush, async.Name(b.name), async.On(ownGoroutine{})).Join(ctx)
 	flying = nil // the ctx of a task has its handler, and may be kept
 	told := b.land(f)
-	if f.added == 0 && told {
-		return nil
+	p, panicked := f.err.(*async.PanicError)
+	panicked = panicked && f.returned != f.err
+	if f.added == 0 {
+		if told || !panicked && !errors.Is(f.err, async.ErrGoexit) {
+			return nil // its callers were told, that it was under way at least
+		}
+		b.mu.Lock()
+		b.restAfterFailureLocked() // land took it for a success
+		b.mu.Unlock()
 	}
-	if p, ok := f.err.(*async.PanicError); ok && f.returned != f.err {
+	if panicked {
 		panic(p)
-	}
-	if f.added == 0 && !errors.Is(f.err, async.ErrGoexit) {
-		return nil // its callers were told ErrUnderWay
 	}
 	_, err := f.refused()
 	return err
@@ -159,11 +163,17 @@ func (b *Batch[T]) failLocked(f *flight[T], refused []T, err error) (failed []*w
 	// The size may be that of fewer items. It is not looked at before all of them are
 	// flushed, which is when the batch has rested.
 	b.items, b.size = append(refused, b.items...), plus(f.size, b.size)
+	b.admitLocked() // calls of Do
+	b.restAfterFailureLocked()
+	return failed
+}
+
+// restAfterFailureLocked is called when a failure ends the flusher. Calls that wait are not put off for the age.
+func (b *Batch[T]) restAfterFailureLocked() {
 	b.restLocked(afterFailure, max(b.limits.age, afterFailure))
-	if len(b.calls)+len(b.adders) > 0 { // calls of Do
+	if len(b.calls)+len(b.adders)+len(b.flushers) > 0 {
 		b.wakeLocked()
 	}
-	return failed
 }
 
 // inside{batch} is the key of a mark.

@@ -72,3 +72,28 @@ func TestARestIsNoLongerThanASecondForThoseWhoWait(t *testing.T) {
 		}
 	}
 }
+
+// The batch gives way for 5 ms after it has been busy with items of Do. An item of Add that comes then
+// puts off nobody for the age.
+func TestAnItemThatComesWhileTheBatchGivesWayPutsNothingOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+			b := New(ctx, func(context.Context, []int) error { time.Sleep(100 * time.Millisecond); return nil }, Age(time.Hour))
+			begin := time.Now()
+			for range 2 {
+				async.Go(ctx, func(ctx context.Context) error {
+					for time.Since(begin) < time.Second {
+						at := time.Now()
+						require.NoError(t, b.Do(ctx, 1))
+						assert.Less(t, time.Since(at), time.Second)
+					}
+					return nil
+				})
+				synctest.Wait()
+			}
+			require.NoError(t, async.Sleep(ctx, 302*time.Millisecond)) // three flushes, and 2 of the 5 ms
+			require.NoError(t, b.Add(ctx, 2))
+			return nil
+		}))
+	})
+}

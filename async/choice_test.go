@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async"
@@ -433,6 +434,43 @@ func TestARingThroughAChoiceIsFound(t *testing.T) {
 					}
 					return nil
 				})
+			})
+		})
+	}
+}
+
+// Contenders that were told to stop have something to say, all of them: nothing of it is lost.
+func TestAChoiceThatIsStoppedTellsWhatAllContendersSay(t *testing.T) {
+	for name, choose := range map[string]func(ctx context.Context, tasks ...func(context.Context) (int, error)) error{
+		"Any": func(ctx context.Context, tasks ...func(context.Context) (int, error)) error {
+			_, err := async.Any(ctx, tasks...).Join(ctx)
+			return err
+		},
+		"Hedge": func(ctx context.Context, tasks ...func(context.Context) (int, error)) error {
+			_, err := async.Hedge(ctx, 0, tasks...).Join(ctx)
+			return err
+		},
+		"Settle": func(ctx context.Context, tasks ...func(context.Context) (int, error)) error {
+			async.Settle(ctx, tasks...)
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				stop, cancel := context.WithCancelCause(ctx)
+				time.AfterFunc(time.Second, func() { cancel(errPlanted) })
+				say := func(text string) func(context.Context) (int, error) {
+					return func(ctx context.Context) (int, error) {
+						<-ctx.Done()
+						return 0, fmt.Errorf("%s: %w", text, context.Cause(ctx))
+					}
+				}
+				err := async.Scope(stop, func(ctx context.Context) error {
+					return choose(ctx, say("12 rows of A were not written"), say("7 rows of B were not written"))
+				})
+				require.ErrorIs(t, err, errPlanted)
+				assert.Contains(t, err.Error(), "12 rows of A")
+				assert.Contains(t, err.Error(), "7 rows of B")
 			})
 		})
 	}

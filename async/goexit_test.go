@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async"
@@ -410,6 +411,41 @@ func TestAPanicDuringGoexitIsNotLost(t *testing.T) {
 				err = async.Scope(ctx, body)
 			}()
 			require.ErrorIs(t, errors.Join(<-told, check()), errPlanted)
+		})
+	}
+}
+
+// refusesLater takes the first task and refuses the others.
+type refusesLater struct{ taken bool }
+
+func (x *refusesLater) Execute(task func()) error {
+	if x.taken {
+		return errPlanted
+	}
+	x.taken = true
+	go task()
+	return nil
+}
+
+// A task that is started again after a Goexit is refused: both are told.
+func TestAGoexitBeforeARefusalIsTold(t *testing.T) {
+	for name, start := range map[string]func(ctx context.Context, f func(context.Context) error, opts ...async.TaskOption){
+		"Go": async.Go,
+		"Start": func(ctx context.Context, f func(context.Context) error, opts ...async.TaskOption) {
+			async.Start(ctx, f, opts...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				err := async.Scope(ctx, func(ctx context.Context) error {
+					start(ctx, func(context.Context) error { runtime.Goexit(); return nil }, async.On(&refusesLater{}),
+						async.Restart(async.RestartPolicy{Interval: async.Every(time.Millisecond)}))
+					return nil
+				})
+				assert.ErrorIs(t, err, async.ErrGoexit)
+				assert.ErrorIs(t, err, errPlanted)
+				assert.ErrorAs(t, err, new(*async.RejectedError))
+			})
 		})
 	}
 }

@@ -256,8 +256,9 @@ func stoppedFor(ctx context.Context, err error) error {
 // why if that is not nil.
 func (p *poll[T]) noAnswer(ctx context.Context, why error) error {
 	t, _ := tree.Nearest(ctx)
-	p.seen.task, p.seen.why = t.Name(), why
-	return &p.seen
+	seen := p.seen // apart from the poll, whose probe may have captured much
+	seen.task, seen.why = t.Name(), why
+	return &seen
 }
 
 // wait returns how long to sleep before the next probe.

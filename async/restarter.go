@@ -309,7 +309,7 @@ func (r *restarter) submit(ex Executor) {
 	if bad != nil {
 		refused = bad
 	}
-	if refused == nil || end(&RejectedError{Task: r.t.Name(), Err: refused}) {
+	if refused == nil || end(r.restartError(&RejectedError{Task: r.t.Name(), Err: refused}, r.last)) {
 		return
 	}
 	if p, panicked := bad.(*PanicError); panicked {

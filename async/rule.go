@@ -124,7 +124,7 @@ func (k *contender[T]) result() Result[T] {
 // errors.
 func (c *choice[T, R]) failures(why error) tree.Verdict {
 	var errs []error
-	var echo *tree.Verdict
+	var echoes []*tree.Verdict
 	var p *tree.Panic
 	goexit := false
 	for i := range c.all {
@@ -136,20 +136,24 @@ func (c *choice[T, R]) failures(why error) tree.Verdict {
 		goexit = goexit || k.v.Goexit
 		switch {
 		case k.v.Echo:
-			echo = &k.v
+			echoes = append(echoes, &k.v)
 		case k.v.Panic != nil && p == nil:
 			p = k.v.Panic
 		default:
 			errs = append(errs, k.v.Err)
 		}
 	}
-	if echo != nil && len(errs) == 0 && p == nil {
-		return *echo
+	var echo tree.Verdict
+	if len(echoes) > 0 {
+		echo = tree.Echoes(&c.f.Task, echoes)
+		if len(errs) == 0 && p == nil {
+			return echo
+		}
 	}
 	if why != nil {
 		errs = append([]error{why}, errs...)
 	}
-	if echo != nil {
+	if echo.Err != nil {
 		errs = append([]error{echo.Err}, errs...)
 	}
 	if p != nil {

@@ -3,6 +3,7 @@ package jobqueue
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/internal/bridge"
@@ -101,10 +102,24 @@ func (w *worker[K, T]) run(ctx context.Context) error {
 			return err
 		case ctx.Err() != nil:
 			return bridge.StopError(ctx)
-		case errors.As(err, new(*async.PanicError)) && !errors.As(w.err, new(*async.PanicError)):
-			return err // of a hook: f's own panics do not come here
+		case w.hookExited(err):
+			return err
 		}
 	}
+}
+
+// hookExited reports whether a hook is among the failures of a batch's scope that has panicked or called Goexit. A panic
+// of f itself does not come here, but f may have returned that of a task, or its Goexit.
+func (w *worker[K, T]) hookExited(err error) bool {
+	failures := []error{err}
+	if list, ok := err.(*async.ScopeError); ok {
+		failures = list.Errors
+	}
+	return slices.ContainsFunc(failures, func(failure error) bool {
+		var p *async.PanicError
+		return errors.As(failure, &p) && !errors.Is(w.err, p) ||
+			errors.Is(failure, async.ErrGoexit) && !errors.Is(w.err, async.ErrGoexit)
+	})
 }
 
 // batches does one batch after another in the scope of ctx. When a batch has gone

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -132,4 +133,32 @@ func TestAPanicThatDoesNotCountForItsScopeIsAFailedAttempt(t *testing.T) {
 		}, async.OnPanic(func(*async.PanicError) error { return nil })))
 	}
 	require.Equal(t, []int{1}, dead)
+}
+
+// The function of MaxAttempts goes wrong after a job of which a task has panicked: Consume tells of both, or of that function.
+func TestConsumeTellsWhatGoesWrongInTheFunctionOfMaxAttempts(t *testing.T) {
+	for name, bad := range map[string]func(){"panic": func() { panic("dead letters are full") }, "Goexit": runtime.Goexit} {
+		for what, f := range map[string]func(ctx context.Context, jobs []int) error{
+			"an error": func(context.Context, []int) error { return errors.New("failed") },
+			"a panic of a task": func(ctx context.Context, _ []int) error {
+				_, err := async.Start(ctx, func(context.Context) error { panic("task") }).Join(ctx)
+				return err
+			},
+		} {
+			t.Run(name+" after "+what, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					q := jobqueue.New[int](jobqueue.MaxAttempts(1, func(int, error) { bad() }))
+					q.Add(1)
+					time.AfterFunc(time.Second, q.Close) // else Consume goes on
+					var err error
+					raised := func() (v any) {
+						defer func() { v = recover() }()
+						err = q.Consume(t.Context(), 1, 1, f)
+						return nil
+					}()
+					assert.True(t, err != nil || raised != nil, "nobody is told of the "+name)
+				})
+			})
+		}
+	}
 }

@@ -347,3 +347,19 @@ func TestTheErrorsOfARenewalAreTold(t *testing.T) {
 		assert.Equal(t, e.Reason != lease.ErrOver && e.Err == errStore, errors.Is(e, errStore))
 	}
 }
+
+// A lease was over before the scope of its keeper ended, and nobody had looked.
+func TestOnLossIsCalledForALeaseThatIsOverWhenItsKeeperEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock, told := lease.NewClock(), 0
+		var l *lease.Lease
+		require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) (err error) {
+			k := lease.NewKeeper(ctx, func(context.Context, []lease.Renewal[string]) ([]error, error) { return nil, nil }, lease.WithClock(clock))
+			l, err = k.Keep("leader", lease.Term{Granted: k.Now(), Length: 10 * time.Second}, lease.OnLoss(func(error) { told++ }))
+			clock.Suspend(time.Minute)
+			return err
+		}))
+		require.ErrorIs(t, l.Err(), lease.ErrOver)
+		assert.Equal(t, 1, told)
+	})
+}

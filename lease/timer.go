@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -99,12 +101,18 @@ func (k *Keeper[T]) forget(l *Lease, tell func()) {
 // end is an exit hook: the tasks of the scope have ended.
 func (k *Keeper[T]) end(ctx context.Context, _ error) error {
 	k.mu.Lock()
+	kept := slices.Collect(maps.Keys(k.kept))
+	k.mu.Unlock()
+	for _, l := range kept {
+		_ = l.Err() // that of one which is over is told
+	}
+	k.mu.Lock()
 	k.closed = fmt.Errorf("lease: the keeper has ended: %w", async.ErrScopeEnded)
-	kept := k.kept
+	kept = slices.Collect(maps.Keys(k.kept))
 	k.kept = map[*Lease]*entry[T]{}
 	k.setTimerLocked()
 	k.mu.Unlock()
-	for l := range kept {
+	for _, l := range kept {
 		l.endFor(async.ErrScopeEnded)
 		l.leave()
 	}

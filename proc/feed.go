@@ -61,10 +61,11 @@ func (f *feed) carry() error {
 				return nil
 			}
 		}
-		if errors.Is(err, io.EOF) {
+		switch err {
+		case nil:
+		case io.EOF: // and nothing around it, which would be a failure of the reader
 			return nil
-		}
-		if err != nil {
+		default:
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -163,4 +164,13 @@ func TestAReaderOfACommandThatIsNotStartedIsNotRead(t *testing.T) {
 	cancel()
 	_, err = Run(ctx, Command{Args: []string{"cat"}, Stdin: in})
 	assert.ErrorIs(t, err, context.Canceled)
+}
+
+// A reader that fails with an error around io.EOF has failed: the command is not to take a piece for the whole.
+func TestAReaderThatFailsWithAnErrorAroundEOF(t *testing.T) {
+	broke := fmt.Errorf("the connection to the store broke: %w", io.EOF)
+	_, err := Run(t.Context(), Command{Args: []string{"cat"}, Stdin: io.MultiReader(strings.NewReader("half of it"), iotest.ErrReader(broke))})
+	var input *InputError
+	require.ErrorAs(t, err, &input)
+	assert.ErrorIs(t, err, broke)
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"testing"
 	"testing/synctest"
@@ -82,4 +83,60 @@ func TestMainDoesNotWaitForWhatARunHasGivenUp(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A Run that ended an hour ago has used up nothing of the Grace of the end.
+func TestTheGraceOfTheEndIsNotThatOfAnEarlierRun(t *testing.T) {
+	var audited error
+	exits(t, func(ctx context.Context) error {
+		if err := Run(ctx, []Service{{Name: "migrate", MayEnd: true, Run: func(context.Context) error { return nil }}}); err != nil {
+			return err
+		}
+		time.Sleep(time.Hour)
+		async.Detach(ctx, "audit", func(ctx context.Context) error {
+			audited = async.Sleep(ctx, 5*time.Second)
+			return audited
+		})
+		return nil
+	})
+	assert.NoError(t, audited)
+}
+
+// Runs that fail one after another are not why the program ends, and do not pile up.
+func TestFailuresOfRunsOneAfterAnotherDoNotPileUp(t *testing.T) {
+	kept := 0
+	exits(t, func(ctx context.Context) error {
+		for i := range 500 {
+			_ = Run(ctx, []Service{{Name: "reloaded", Run: func(context.Context) error { return fmt.Errorf("failure %d", i) }}})
+		}
+		p := programOf(ctx)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		kept = len(p.noted)
+		return nil
+	})
+	assert.LessOrEqual(t, kept, maxRemarks)
+}
+
+// Services of many Runs had something to say when they were told to stop: the newest of it is told.
+func TestTheNewestRemarksAreTold(t *testing.T) {
+	order := func(ctx context.Context, says string) error {
+		return Run(ctx, []Service{
+			{Name: "writer", Run: func(ctx context.Context) error {
+				<-ctx.Done()
+				return fmt.Errorf("%s: %w", says, ctx.Err())
+			}},
+			{Name: "reader", Run: func(context.Context) error { time.Sleep(time.Second); return nil }},
+		})
+	}
+	_, said := exits(t, func(ctx context.Context) error {
+		for i := range 40 {
+			if err := order(ctx, fmt.Sprintf("order %d has no note", i)); err != nil {
+				return err
+			}
+		}
+		return order(ctx, "12 rows were not written")
+	})
+	assert.Contains(t, said, "12 rows were not written")
+	assert.Contains(t, said, "and 9 more")
 }

@@ -29,10 +29,10 @@ func (p *program) note(err error, of *set) {
 	if len(p.noted) <= maxRemarks {
 		return
 	}
-	// Runs in services that go on may fail again and again: the oldest is forgotten, and what is none of these stays.
-	if i := slices.IndexFunc(p.noted, func(n noted) bool { return n.of != nil && n.of.parent != nil }); i >= 0 {
-		p.noted = slices.Delete(p.noted, i, i+1)
-	}
+	// Runs in services that go on may fail again and again: the oldest of these is forgotten, or else the
+	// oldest of all, whose caller has gone on.
+	i := slices.IndexFunc(p.noted, func(n noted) bool { return n.of != nil && n.of.parent != nil })
+	p.noted = slices.Delete(p.noted, max(i, 0), max(i, 0)+1)
 }
 
 // A noted is the first failure of a set, or of the whole program: then it is of nil.

@@ -14,7 +14,7 @@ import (
 // to say: "12 rows were not written: context canceled". Such a text is told in one line on
 // the standard error, and changes no exit status.
 
-// maxRemarks is how many remarks are kept; the others are counted.
+// maxRemarks is how many remarks are kept, the newest; the others are counted.
 const maxRemarks = 32
 
 // remark notes what a function of a service has said that was told to stop, and has ended
@@ -48,9 +48,9 @@ func (s *set) remark(e end) {
 func (p *program) remark(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.remarks) < maxRemarks {
-		p.remarks = append(p.remarks, err)
-	} else {
+	p.remarks = append(p.remarks, err)
+	if len(p.remarks) > maxRemarks { // the oldest may be of a Run of last year
+		p.remarks = slices.Delete(p.remarks, 0, 1)
 		p.dropped++
 	}
 }

@@ -183,7 +183,7 @@ func (s *set) drain() {
 // announce tells everybody that the services take no more.
 func (s *set) announce() {
 	if s.program != nil {
-		s.program.stops()
+		s.program.serves()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -291,3 +291,19 @@ func givesValue(t *Task) bool {
 	}
 	return false
 }
+
+// Echoes returns how t has ended whose tasks have all only repeated why they were cancelled, and some of
+// them with a text besides: with the texts of all.
+func Echoes(t *Task, all []*Verdict) Verdict {
+	v := *all[0]
+	var texts []error
+	for _, one := range all {
+		if !one.bare {
+			texts = append(texts, one.Err)
+		}
+	}
+	if len(texts) > 0 {
+		v.Err, v.bare = Joined(t, texts, 0), false
+	}
+	return v
+}

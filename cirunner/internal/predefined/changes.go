@@ -24,7 +24,7 @@ type answer struct {
 // committed yet. Without one it is what a push would bring, since the branch that
 // this one follows, or else the last commit; for a merge request since it and its
 // target parted. It reports false if that cannot be known: for a tag, without
-// git, or if there is no such commit.
+// git, if git fails, or if there is no such commit.
 func (r *Run) Changed(since string) ([]string, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,8 +54,12 @@ func (r *Run) compare(since string) answer {
 	if base == "" {
 		return answer{}
 	}
-	files := split(r.ask("diff", "--name-only", "--no-renames", "--relative", "-z", base))
-	files = append(files, split(r.ask("ls-files", "-z", "--others", "--exclude-standard"))...)
+	changed, err := workdir.Git(r.ctx, r.dir, "diff", "--name-only", "--no-renames", "--relative", "-z", base)
+	added, err2 := workdir.Git(r.ctx, r.dir, "ls-files", "-z", "--others", "--exclude-standard")
+	if err != nil || err2 != nil {
+		return answer{}
+	}
+	files := append(split(changed), split(added)...)
 	slices.Sort(files)
 	return answer{ours(slices.Compact(files)), true}
 }

@@ -87,6 +87,15 @@ func TestVariablesOfATagAndAMergeRequest(t *testing.T) {
 	}
 }
 
+// A git that fails has not said that nothing has changed.
+func TestGitInTrouble(t *testing.T) {
+	dir := repository(t)
+	r := New(t.Context(), dir, Wish{})
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".git", "index"), []byte("torn"), 0o600))
+	files, known := r.Changed("HEAD")
+	require.False(t, known, "%s", files)
+}
+
 func TestWithoutGit(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "x"), nil, 0o600))

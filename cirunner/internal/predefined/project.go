@@ -12,8 +12,11 @@ import (
 	"github.com/ambit-go/ambit/cirunner/internal/workdir"
 )
 
-// ask returns what git says, or nothing.
-func (r *Run) ask(args ...string) string { return workdir.Git(r.ctx, r.dir, args...) }
+// ask returns what git says; nothing, if it fails.
+func (r *Run) ask(args ...string) string {
+	out, _ := workdir.Git(r.ctx, r.dir, args...)
+	return out
+}
 
 // defaultBranch is that of the origin, or else main or master if there is one.
 func (r *Run) defaultBranch() string {

@@ -17,8 +17,9 @@ func (a *attempt) untracked(ctx context.Context) []string {
 	if _, err := os.Stat(filepath.Join(a.dir, ".git")); err != nil {
 		return nil
 	}
+	out, _ := workdir.Git(ctx, a.dir, "ls-files", "--others", "-z")
 	var names []string
-	for name := range strings.SplitSeq(workdir.Git(ctx, a.dir, "ls-files", "--others", "-z"), "\x00") {
+	for name := range strings.SplitSeq(out, "\x00") {
 		if name != "" {
 			names = append(names, name)
 		}

@@ -148,11 +148,10 @@ func gitIn(ctx context.Context, dir string, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// Git returns what git says in a directory, without the newline at its end; ""
-// if it says nothing, or is not there.
-func Git(ctx context.Context, dir string, args ...string) string {
-	out, _ := gitIn(ctx, dir, args...)
-	return strings.TrimRight(out, "\n")
+// Git returns what git says in a directory, without the newline at its end.
+func Git(ctx context.Context, dir string, args ...string) (string, error) {
+	out, err := gitIn(ctx, dir, args...)
+	return strings.TrimRight(out, "\n"), err
 }
 
 func sameDir(a, b string) bool {

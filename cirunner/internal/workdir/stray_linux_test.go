@@ -1,11 +1,13 @@
 package workdir
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -64,4 +66,23 @@ func TestAStrayIsThatOfItsJob(t *testing.T) {
 	assert.True(t, hasToken(pid, dir+"/"), "one of all jobs of a run")
 	assert.Equal(t, 1, killCarriers(job))
 	clitest.Eventually(t, "it is dead", func() bool { return zombie(pid) })
+}
+
+// A project that is reached by a link has its strays found: the system tells where they work without that.
+func TestAStrayOfAProjectBehindALink(t *testing.T) {
+	require.NoError(t, Adopt())
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(project(t, nil), link))
+	r, _ := open(t, link)
+	require.NoError(t, os.Mkdir(r.JobDir("001-a"), 0o755))
+	cmd := exec.Command("sh", "-c", "env -i setsid sleep 1000 > /dev/null 2>&1 & echo $!")
+	cmd.Dir = r.JobDir("001-a")
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	clitest.Eventually(t, "it has left the group of the test", func() bool { s, _ := readStat(pid); return s.group == pid })
+	assert.Equal(t, 1, r.Reap(t.Context(), "001-a", 0))
+	require.NoError(t, r.Close(false))
 }

@@ -43,7 +43,7 @@ const Name = ".cirunner"
 
 // A Run is the directory of a run that lasts.
 type Run struct {
-	Dir     string // absolute
+	Dir     string // absolute, without links
 	ID      int    // 1 for the first
 	Project string // absolute
 	lock    *os.File
@@ -61,6 +61,10 @@ func Open(project string) (*Run, []Stale, error) {
 	}
 	base := filepath.Join(project, Name)
 	if err := os.Mkdir(base, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, nil, err
+	}
+	// The system tells where a process works without the links that lead there.
+	if base, err = filepath.EvalSymlinks(base); err != nil {
 		return nil, nil, err
 	}
 	if err := os.WriteFile(filepath.Join(base, ".gitignore"), []byte("*\n"), 0o644); err != nil {

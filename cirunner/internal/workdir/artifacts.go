@@ -18,7 +18,7 @@ import (
 
 // Collect keeps the artifacts of a job: the files and directories that match a
 // pattern, without those that match one of exclude. It returns how many files it
-// has kept, and the patterns that match nothing.
+// has kept, and the patterns that match nothing. Where not all can be kept none is.
 func (r *Run) Collect(ctx context.Context, job string, patterns, exclude []string) (files int, missing []string, err error) {
 	from, to := r.JobDir(job), r.Path("artifacts", job)
 	for i, p := range exclude {
@@ -44,15 +44,12 @@ func (r *Run) Collect(ctx context.Context, job string, patterns, exclude []strin
 	if len(names) == 0 {
 		return 0, missing, nil
 	}
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return 0, missing, err
-	}
 	for _, name := range names {
 		if info, err := os.Lstat(filepath.Join(from, name)); err == nil && isCopied(info.Mode()) {
 			files++
 		}
 	}
-	return files, missing, copyFiles(ctx, from, to, names)
+	return files, missing, copyWhole(ctx, from, to, to+".new", names)
 }
 
 // Restore puts the artifacts of one job into the work directory of another, and

@@ -4,9 +4,7 @@ package workdir
 
 import (
 	"context"
-	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,19 +57,7 @@ func (s Store) Keep(ctx context.Context, r *Run, key, job string, patterns []str
 	if len(names) == 0 {
 		return 0, nil
 	}
-	return len(names), s.locked(ctx, key, func(dir string) error {
-		fresh := dir + ".new"
-		if err := errors.Join(RemoveAll(fresh), os.MkdirAll(fresh, 0o755)); err != nil {
-			return err
-		}
-		if err := copyFiles(ctx, from, fresh, names); err != nil {
-			return errors.Join(err, RemoveAll(fresh))
-		}
-		if err := RemoveAll(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return os.Rename(fresh, dir)
-	})
+	return len(names), s.locked(ctx, key, func(dir string) error { return copyWhole(ctx, from, dir, dir+".new", names) })
 }
 
 // locked calls f with the directory of a key, which nobody else uses meanwhile. It waits for others until ctx is done.

@@ -44,6 +44,20 @@ func copyFiles(ctx context.Context, from, to string, names []string) error {
 	}, async.Limit(4), async.FailFast())
 }
 
+// copyWhole makes a directory of the named files, in place of one of that name: when all are there, until then in fresh.
+func copyWhole(ctx context.Context, from, to, fresh string, names []string) error {
+	if err := errors.Join(RemoveAll(fresh), os.MkdirAll(fresh, 0o755)); err != nil {
+		return err
+	}
+	if err := copyFiles(ctx, from, fresh, names); err != nil {
+		return errors.Join(err, RemoveAll(fresh))
+	}
+	if err := RemoveAll(to); err != nil {
+		return err
+	}
+	return os.Rename(fresh, to)
+}
+
 func copyOne(from, root *os.Root, name string) error {
 	info, err := from.Lstat(name)
 	if err != nil {

@@ -145,7 +145,9 @@ func (a *attempt) prepare() (err error) {
 	}
 	a.tellShortSecrets()
 	if a.job.Artifacts.Untracked {
-		a.had = a.untracked(a.work)
+		if a.had, err = a.untracked(a.work); err != nil {
+			return a.because(fmt.Errorf("cannot see which files are untracked: %w", err))
+		}
 	}
 	return a.because(a.log.Err())
 }
@@ -178,7 +180,11 @@ func (a *attempt) collect(ctx context.Context) (files int, missing []string, err
 		return 0, nil, err
 	}
 	if a.job.Artifacts.Untracked {
-		paths = append(paths, a.madeUntracked(ctx)...)
+		made, err := a.madeUntracked(ctx)
+		if err != nil {
+			return 0, nil, err
+		}
+		paths = append(paths, made...)
 	}
 	exclude, err := a.expandAll(a.job.Artifacts.Exclude)
 	if err != nil {

@@ -69,7 +69,7 @@ job:
 	assert.Contains(t, run.Stdout(), "1 file kept")
 	assert.NotContains(t, run.Stdout(), "secret")
 
-	lock := filepath.Join(p.dir, "caches", "cache-secret%2Fpart%20of%20it.lock")
+	lock := filepath.Join(p.dir, "caches", ".locks", "cache-secret%2Fpart%20of%20it")
 	require.NoError(t, os.RemoveAll(lock))
 	require.NoError(t, os.Mkdir(lock, 0o700), "which is no file that can be locked")
 	run = p.start("-cache", "caches", "-mask", "TOKEN")

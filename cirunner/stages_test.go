@@ -123,8 +123,9 @@ func TestAWholeProjectIsStoppedAtEveryStage(t *testing.T) {
 func TestAStopWhileCacheAndArtifactsAreKept(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, e *engineUnderTest) {
 		p := wholeProject(t, e)
-		require.NoError(t, os.Mkdir(filepath.Join(p.dir, "caches"), 0o755))
-		door, err := os.Create(filepath.Join(p.dir, "caches", "cache-k.lock"))
+		locks := filepath.Join(p.dir, "caches", ".locks")
+		require.NoError(t, os.MkdirAll(locks, 0o755))
+		door, err := os.Create(filepath.Join(locks, "cache-k"))
 		require.NoError(t, err)
 		defer func() { _ = door.Close() }()
 		require.NoError(t, syscall.Flock(int(door.Fd()), syscall.LOCK_EX))

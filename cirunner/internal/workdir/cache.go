@@ -13,7 +13,7 @@ import (
 	"github.com/ambit-go/ambit/async"
 )
 
-// A Store is a directory in which caches are kept, by key, from run to run. Runs
+// A Store is a directory in which caches are kept, by key, from run to run, with .locks and .new, which no key may be. Runs
 // may share it: whoever takes or keeps a cache of a key waits for
 // the others, until its context is done.
 type Store struct {
@@ -57,17 +57,18 @@ func (s Store) Keep(ctx context.Context, r *Run, key, job string, patterns []str
 	if len(names) == 0 {
 		return 0, nil
 	}
-	return len(names), s.locked(ctx, key, func(dir string) error { return copyWhole(ctx, from, dir, dir+".new", names) })
+	return len(names), s.locked(ctx, key, func(dir string) error { return copyWhole(ctx, from, dir, filepath.Join(s.Dir, ".new", key), names) })
 }
 
 // locked calls f with the directory of a key, which nobody else uses meanwhile. It waits for others until ctx is done.
 func (s Store) locked(ctx context.Context, key string, f func(dir string) error) error {
-	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+	locks := filepath.Join(s.Dir, ".locks")
+	if err := os.MkdirAll(locks, 0o755); err != nil {
 		return err
 	}
 	waits := false
 	door, err := async.Poll(ctx, async.Backoff(10*time.Millisecond, 500*time.Millisecond), func(context.Context) (io.Closer, bool, error) {
-		door, err := tryLock(filepath.Join(s.Dir, key+".lock"))
+		door, err := tryLock(filepath.Join(locks, key))
 		if door == nil && err == nil && !waits && s.Waits != nil {
 			waits = true
 			s.Waits(key)

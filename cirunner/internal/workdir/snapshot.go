@@ -85,14 +85,26 @@ func cloneRepository(ctx context.Context, from, to string) error {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(from, path)
 	}
+	if err := copyInto(filepath.Join(to, ".git"), path); err != nil {
+		return err
+	}
+	shared, err := gitIn(ctx, from, "rev-parse", "--shared-index-path")
+	if shared = strings.TrimSuffix(shared, "\n"); err != nil || shared == "" {
+		return nil // the index is whole, or git will say itself why it cannot read it
+	}
+	return copyInto(filepath.Join(to, ".git"), filepath.Join(filepath.Dir(path), filepath.Base(shared)))
+}
+
+// copyInto copies a file into a directory. One that is not there is left out: the index, where nothing was ever added.
+func copyInto(dir, path string) error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // nothing was ever added
+		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(to, ".git", "index"), data, 0o644)
+	return os.WriteFile(filepath.Join(dir, filepath.Base(path)), data, 0o644)
 }
 
 // listGit returns the files that git knows of or would take.

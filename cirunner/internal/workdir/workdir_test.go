@@ -87,6 +87,24 @@ func TestACopyHonoursGitignoreAndIsARepository(t *testing.T) {
 	assert.NotContains(t, git(t, dir, "status", "--short"), Name)
 }
 
+// A repository whose index is in two files has them both copied.
+func TestACopyOfARepositoryWithASplitIndex(t *testing.T) {
+	dir := project(t, map[string]string{"a": "x", "b": "x"})
+	git(t, dir, "init", "-q")
+	git(t, dir, "add", "a")
+	git(t, dir, "commit", "-qm", "first")
+	git(t, dir, "update-index", "--split-index")
+	git(t, dir, "add", "b")
+	r, _ := open(t, dir)
+	notes, err := r.Snapshot(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, notes)
+	job, err := r.Checkout(t.Context(), "j")
+	require.NoError(t, err)
+	assert.Equal(t, "A  b", git(t, job, "status", "--short"))
+	require.NoError(t, r.Close(false))
+}
+
 func TestAProjectThatIsNotThereIsNotMade(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	_, _, err := Open(dir)

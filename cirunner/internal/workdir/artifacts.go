@@ -127,9 +127,12 @@ func (r *Run) Read(job string, patterns []string, f func(name string, file *os.F
 }
 
 // relative returns a pattern without the directory that it may begin with:
-// $CI_PROJECT_DIR/out is out.
+// $CI_PROJECT_DIR/out is out, and $CI_PROJECT_DIR is a dot.
 func relative(dir, pattern string) string {
 	clean := path.Clean(strings.TrimPrefix(filepath.ToSlash(pattern), "./"))
+	if clean == filepath.ToSlash(dir) {
+		return "."
+	}
 	return strings.TrimPrefix(clean, filepath.ToSlash(dir)+"/")
 }
 

@@ -178,6 +178,24 @@ func TestArtifactsGoFromJobToJob(t *testing.T) {
 	require.NoError(t, r.Close(false))
 }
 
+// A pattern may be the directory of the job as a whole.
+func TestAllOfAJobIsItsArtifact(t *testing.T) {
+	dir := project(t, map[string]string{"a": "x", "d/b": "x"})
+	r, _ := open(t, dir)
+	_, err := r.Snapshot(t.Context())
+	require.NoError(t, err)
+	job, err := r.Checkout(t.Context(), "j")
+	require.NoError(t, err)
+	for _, all := range []string{".", job, job + "/", "./"} {
+		n, missing, err := r.Collect(t.Context(), "j", []string{all}, []string{job + "/d/*"})
+		require.NoError(t, err)
+		assert.Empty(t, missing)
+		assert.Equal(t, 1, n, all)
+		assert.FileExists(t, r.Path("artifacts", "j", "a"))
+	}
+	require.NoError(t, r.Close(false))
+}
+
 func TestNothingIsWrittenThroughALinkToADirectory(t *testing.T) {
 	from, to, outside := project(t, map[string]string{"d/f": "x"}), t.TempDir(), t.TempDir()
 	require.NoError(t, os.Symlink(outside, filepath.Join(to, "d")))

@@ -3,6 +3,7 @@ package workdir
 import (
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -40,4 +41,17 @@ func TestArtifactsThatHaveNoRoom(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, n)
 	require.NoError(t, r.Close(false))
+}
+
+// A run that cannot begin is not one that was killed.
+func TestARunThatHasNoRoom(t *testing.T) {
+	dir := project(t, nil)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, Name), 0o755))
+	r := &Run{Dir: filepath.Join(dir, Name, "1"), ID: 1, Project: dir}
+	noRoom(t, 0, func() { require.ErrorIs(t, r.make(), syscall.EFBIG) })
+	require.NoError(t, r.lock.Close()) // as the end of its process does
+	next, stale := open(t, dir)
+	assert.Empty(t, stale)
+	assert.Equal(t, 1, next.ID)
+	require.NoError(t, next.Close(false))
 }

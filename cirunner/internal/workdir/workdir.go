@@ -90,8 +90,20 @@ func Open(project string) (*Run, []Stale, error) {
 	return r, stale, r.make()
 }
 
-func (r *Run) make() (err error) {
-	for _, dir := range []string{"", "logs", "jobs", "scripts", "artifacts"} {
+// make makes the directory. One that cannot be made whole goes: the next run would take it for that of a runner that was killed.
+func (r *Run) make() error {
+	if err := os.Mkdir(r.Dir, 0o755); err != nil {
+		return err
+	}
+	if err := r.fill(); err != nil {
+		return errors.Join(err, RemoveAll(r.Dir))
+	}
+	return nil
+}
+
+// fill makes what is in the directory, and takes the lock.
+func (r *Run) fill() (err error) {
+	for _, dir := range []string{"logs", "jobs", "scripts", "artifacts"} {
 		if err := os.Mkdir(filepath.Join(r.Dir, dir), 0o755); err != nil {
 			return err
 		}

@@ -136,7 +136,8 @@ func (r *Run) Close(keep bool) error {
 	return errors.Join(errs...)
 }
 
-// Prune removes what ended runs have left, but for the newest keep of them.
+// Prune removes what ended runs have left, but for the newest keep of them, and for this one: others may have begun and
+// ended since.
 func (r *Run) Prune(ctx context.Context, keep int) error {
 	base := filepath.Dir(r.Dir)
 	door, err := lock(filepath.Join(base, "lock"), syscall.LOCK_EX)
@@ -154,7 +155,7 @@ func (r *Run) Prune(ctx context.Context, keep int) error {
 			ended = append(ended, id)
 		}
 	}
-	old := ended[:max(len(ended)-keep, 0)]
+	old := slices.DeleteFunc(ended[:max(len(ended)-keep, 0)], func(id int) bool { return id == r.ID })
 	return async.ForEach(ctx, slices.Values(old), func(_ context.Context, id int) error { return RemoveAll(filepath.Join(base, strconv.Itoa(id))) }, async.Limit(2))
 }
 

@@ -256,6 +256,21 @@ func TestRunsAreNumberedAndPruned(t *testing.T) {
 	require.NoError(t, r.Close(false))
 }
 
+// A run that has lasted longer than those that began after it keeps its own files.
+func TestALongRunIsNotPrunedByItself(t *testing.T) {
+	dir := project(t, nil)
+	long, _ := open(t, dir)
+	for range 3 {
+		short, _ := open(t, dir)
+		require.NoError(t, short.Close(false))
+	}
+	require.NoError(t, long.Close(false))
+	require.NoError(t, long.Prune(t.Context(), 1))
+	ids, err := runs(filepath.Join(dir, Name))
+	require.NoError(t, err)
+	assert.Equal(t, []int{1, 4}, ids)
+}
+
 // A process that is just being started has all open files of this one, also those with locks.
 func TestALockIsGoneWhenItIsGivenBack(t *testing.T) {
 	r, _ := open(t, project(t, nil))

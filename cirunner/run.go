@@ -88,6 +88,7 @@ type session struct {
 	manual map[string]bool
 	engine *engine.Engine // nil if no job needs one
 	begin  time.Time
+	took   time.Duration // set when it has ended
 
 	work   *workdir.Run
 	logs   string
@@ -117,8 +118,10 @@ func (s *session) run(ctx context.Context) error {
 	if stopped == nil {
 		stopped = s.drained
 	}
+	s.took = time.Since(s.begin)
+	reported := s.report(stopped) // of logs that another run may remove when this one has left
 	left := s.leave(ctx)
-	return errors.Join(s.tell(stopped, failed), left)
+	return errors.Join(s.tell(stopped, failed), reported, left)
 }
 
 // pipeline runs the pipeline, as a service: the first signal is its Drain, the second
@@ -227,38 +230,45 @@ func (s *session) leave(ctx context.Context) error {
 	if err := s.sweep(ctx); err != nil {
 		return errors.Join(fmt.Errorf("cannot tidy up, the next run tries again: %w", err), s.work.CloseUnswept())
 	}
-	err := s.work.Close(s.o.keepWork)
-	if err == nil {
-		err = s.work.Prune(context.WithoutCancel(ctx), s.o.keepRuns)
-	}
-	if err != nil {
+	if err := s.work.Close(s.o.keepWork); err != nil {
 		return fmt.Errorf("cannot tidy up: %w", err)
+	}
+	if err := s.work.Prune(context.WithoutCancel(ctx), s.o.keepRuns); err != nil {
+		_, _ = fmt.Fprintf(s.o.choice.masking(s.out), "== cannot remove what earlier runs have left: %v\n", err)
 	}
 	return nil
 }
 
-// tell reports on the run. stopped is why it was stopped, failed what has failed
+// report writes the reports that were asked for. stopped is why the run was stopped.
+func (s *session) report(stopped error) error {
+	if s.jobs == nil {
+		return nil
+	}
+	var errs []error
+	if s.o.junit != "" {
+		if err := report.WriteJUnit(s.o.junit, filepath.Base(s.p.File), s.jobs, s.took); err != nil {
+			errs = append(errs, fmt.Errorf("cannot write the JUnit file: %w", err))
+		}
+	}
+	if s.o.report != "" {
+		if err := report.WriteHTML(s.o.report, s.page(stopped)); err != nil {
+			errs = append(errs, fmt.Errorf("cannot write the report: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// tell sums the run up. stopped is why it was stopped, failed what has failed
 // the run itself.
 func (s *session) tell(stopped, failed error) error {
 	if s.jobs == nil {
 		return verdict(nil, stopped, failed)
 	}
-	took := time.Since(s.begin)
 	errs := []error{verdict(s.jobs, stopped, failed)}
 	if stopped == nil {
 		errs = append(errs, s.unmet()...)
 	}
-	if s.o.junit != "" {
-		if err := report.WriteJUnit(s.o.junit, filepath.Base(s.p.File), s.jobs, took); err != nil {
-			errs = append(errs, fmt.Errorf("cannot write the JUnit file: %w", err))
-		}
-	}
-	if s.o.report != "" {
-		if err := report.WriteHTML(s.o.report, s.page(stopped, took)); err != nil {
-			errs = append(errs, fmt.Errorf("cannot write the report: %w", err))
-		}
-	}
-	err := s.sumUp(fmt.Sprintf("%s; logs in %s", report.Summary(s.jobs, took), s.logs))
+	err := s.sumUp(fmt.Sprintf("%s; logs in %s", report.Summary(s.jobs, s.took), s.logs))
 	if err != nil && stopped == nil {
 		errs = append(errs, &brokenOutput{err})
 	}
@@ -266,9 +276,9 @@ func (s *session) tell(stopped, failed error) error {
 }
 
 // page is what the HTML report is about.
-func (s *session) page(stopped error, took time.Duration) report.Page {
+func (s *session) page(stopped error) report.Page {
 	p := report.Page{
-		Name: mask.Text(cmp.Or(s.p.Name, filepath.Base(s.p.File)), s.o.choice.secrets()), Begin: s.begin, Took: took,
+		Name: mask.Text(cmp.Or(s.p.Name, filepath.Base(s.p.File)), s.o.choice.secrets()), Begin: s.begin, Took: s.took,
 		Stages: s.p.Stages, Jobs: s.jobs, Logs: s.logs, Facts: facts(s.o.choice.run.Variables),
 	}
 	for i := range p.Facts {

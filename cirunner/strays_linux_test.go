@@ -62,6 +62,20 @@ func TestNoStrayOutlivesItsJob(t *testing.T) {
 	})
 }
 
+// A job that leaves dead processes to the runner does not fill the table of processes for as long as it lasts: the script
+// ends when they are gone.
+func TestTheDeadOfAJobAreBuriedWhileItLasts(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, `works:
+  script:
+    - for i in $(seq 20); do (true & echo $! >> pids); done
+    - for p in $(cat pids); do while test -e /proc/$p; do sleep 0.05; done; done
+`)
+	run := p.start()
+	assert.Equal(t, 0, run.Wait(), run.Stdout()+run.Stderr())
+	p.nothingIsLeft()
+}
+
 // The runner is killed: the next run tells of such a process, and ends it if that is asked for.
 func TestAStrayOfAKilledRunIsKilled(t *testing.T) {
 	t.Parallel()

@@ -145,6 +145,7 @@ func (r *Runner) Run(ctx context.Context, control func(ctx context.Context)) err
 			r.halt(fmt.Sprintf("aborted: %v", outcome)) // nothing is left to halt if all is well
 			return nil
 		})
+		async.Go(ctx, r.Work.Bury, async.Daemon(), async.Name("bury"))
 		control(ctx)
 		return r.prepare(r.soft)
 	}, async.Name("pipeline"))

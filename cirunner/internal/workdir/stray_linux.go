@@ -64,7 +64,8 @@ func readStat(pid int) (s stat, ok bool) {
 }
 
 // longDead is how long a child must have been dead, and not waited for, to be nobody's: those that this process has
-// started are waited for at once, and must not be taken away from who waits.
+// started are waited for at once, and must not be taken away from who waits. They lead a group, or are in that of this
+// process: another child was adopted, and nobody waits for it.
 const longDead = 5 * time.Second
 
 // A graveyard are the dead children that were seen, and when first.
@@ -83,11 +84,12 @@ func (g *graveyard) bury(now time.Time) {
 		if !ok || s.state != 'Z' {
 			continue
 		}
+		started := s.group == pid || s.group == syscall.Getpgrp()
 		first, known := g.seen[pid]
 		switch {
-		case !known:
+		case started && !known:
 			dead[pid] = now
-		case now.Sub(first) < longDead:
+		case started && now.Sub(first) < longDead:
 			dead[pid] = first
 		default:
 			_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil)

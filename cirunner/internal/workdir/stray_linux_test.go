@@ -48,6 +48,21 @@ func TestTheAdoptedDeadAreBuried(t *testing.T) {
 	assert.NotContains(t, g.seen, own.Process.Pid)
 }
 
+// A dead child in a group of others was adopted: nobody waits for it, and it goes at once.
+func TestTheDeadOfAGroupAreBuriedAtOnce(t *testing.T) {
+	require.NoError(t, Adopt())
+	script := exec.Command("sh", "-c", "sleep 0.01 > /dev/null 2>&1 & echo $!")
+	script.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := script.Output()
+	require.NoError(t, err)
+	adopted, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	require.NoError(t, err)
+	clitest.Eventually(t, "it is dead", func() bool { return zombie(adopted) })
+	var g graveyard
+	g.bury(time.Now())
+	assert.NotContains(t, children(), adopted)
+}
+
 // A stray is known by where it works: not that of another job whose name begins so.
 func TestAStrayIsThatOfItsJob(t *testing.T) {
 	require.NoError(t, Adopt())

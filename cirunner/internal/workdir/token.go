@@ -110,6 +110,13 @@ func killCarriers(token string) (killed int) {
 	return killed
 }
 
+// Bury waits for the dead that were adopted, every second until ctx ends: a job may leave more of them than there may be
+// processes.
+func (r *Run) Bury(ctx context.Context) error {
+	_, err := async.Repeat(ctx, async.Every(time.Second), func(context.Context) error { r.bury(time.Now()); return nil }).Await(ctx, 0)
+	return err
+}
+
 // Reap ends what is left of the processes of a job, in whatever group or session: with
 // TERM and, after the grace or when ctx ends, with KILL. It returns how many there were
 // at the beginning.

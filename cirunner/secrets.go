@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/ambit-go/ambit/cirunner/internal/mask"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 )
 
 // Secrets go out in four ways, each of which hides them: what is known of jobs by the board, output and logs by the
@@ -17,12 +18,7 @@ import (
 func (c *choice) secrets() []string {
 	all := c.project.Secrets()
 	for _, name := range c.masked {
-		if value := c.set[name]; value != "" {
-			all = append(all, value)
-		}
-		if value := os.Getenv(name); value != "" {
-			all = append(all, value)
-		}
+		all = append(append(all, pipeline.Secrets(c.set[name])...), pipeline.Secrets(os.Getenv(name))...)
 	}
 	return all
 }

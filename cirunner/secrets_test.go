@@ -104,3 +104,14 @@ func TestAHealthCheckPrintsBesideASecret(t *testing.T) {
 	assert.Contains(t, run.Stdout(), "[a] done\n")
 	p.nothingIsLeft()
 }
+
+// The lines of a value are hidden as the value is: a key is seldom printed as a whole.
+func TestLinesOfAMaskedValueAreHidden(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, `a: {script: ['echo "$KEY" | sed "s/^/> /"', 'echo "$OTHER" | sed "s/^/> /"'], variables: {OTHER: "third line\n`+secretValue+`"}}`)
+	p.env = append(p.env, "KEY=first line\n"+secretValue)
+	run := p.start("-mask", "KEY", "-mask", "OTHER")
+	assert.Equal(t, 0, run.Wait(), run.Stdout()+run.Stderr())
+	assert.Equal(t, 4, strings.Count(run.Stdout(), "> [MASKED]\n"), run.Stdout())
+	p.isSecret(run.Stdout(), run.Stderr())
+}

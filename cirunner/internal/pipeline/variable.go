@@ -25,13 +25,21 @@ type Variable struct {
 	Fixed bool
 }
 
-// Secrets returns the texts that are not to be seen: the value, and its lines.
+// Secrets returns the texts that are not to be seen of the variable.
 func (v Variable) Secrets() []string {
-	if !v.Masked || v.Value == "" {
+	if !v.Masked {
 		return nil
 	}
-	all := []string{v.Value}
-	if lines := strings.Split(v.Value, "\n"); len(lines) > 1 {
+	return Secrets(v.Value)
+}
+
+// Secrets returns the texts that are not to be seen of a value: itself, and its lines.
+func Secrets(value string) []string {
+	if value == "" {
+		return nil
+	}
+	all := []string{value}
+	if lines := strings.Split(value, "\n"); len(lines) > 1 {
 		all = append(all, lines...)
 	}
 	return all

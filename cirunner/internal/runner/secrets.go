@@ -58,8 +58,8 @@ func (a *attempt) secretsOf(environ []string) []string {
 	}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
-		if a.masks(name) && value != "" {
-			secrets = append(secrets, value)
+		if a.masks(name) {
+			secrets = append(secrets, pipeline.Secrets(value)...)
 		}
 	}
 	return secrets

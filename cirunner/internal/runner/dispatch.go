@@ -11,6 +11,7 @@ import (
 	"github.com/ambit-go/ambit/cirunner/internal/board"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
+	"github.com/ambit-go/ambit/jobqueue"
 )
 
 // Which jobs may run is the plan's affair; those that are ready stand in a queue of
@@ -21,6 +22,12 @@ import (
 // A turn is an attempt at a job that is to be made. No two turns are the same, so
 // none is rejected but those that the queue has.
 type turn struct{ job, attempt int }
+
+// newTurns returns a queue in which a turn that is in progress can be queued again: as a delayed job becomes due its
+// resource_group may be taken, and be given back before that turn has ended.
+func newTurns() *jobqueue.Queue[turn, turn] {
+	return jobqueue.New[turn](jobqueue.WhileRunning(jobqueue.RunAgain))
+}
 
 // begin makes the plan and shows what it says. No job is started yet.
 func (r *Runner) begin() {

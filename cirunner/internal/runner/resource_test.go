@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -108,4 +109,33 @@ func TestAResourceGroupIsThatOfAPipeline(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, held, "it is nobody's")
 	require.NoError(t, held.Close())
+}
+
+// A delayed job is due while another has its resource_group, and that is given back before the turn of the delayed job
+// has ended: the job has another turn.
+func TestAGroupIsGivenBackAsADelayedJobIsDue(t *testing.T) {
+	group := func(j *pipeline.Job) { j.ResourceGroup = "prod" }
+	f := prepare(t, nil, jobOf("holder", "true", group),
+		jobOf("late", "true", group, func(j *pipeline.Job) { j.When, j.StartIn = pipeline.Delayed, time.Hour }))
+	synctest.Test(t, func(t *testing.T) {
+		f.hard = t.Context()
+		f.soft, f.stop = context.WithCancelCause(f.hard)
+		defer f.stop(nil)
+		f.turns = newTurns() // of the bubble
+		f.begin()
+		var holder *attempt
+		require.NoError(t, f.turns.Consume(t.Context(), 1, 1, func(_ context.Context, turns []turn) error {
+			a := f.start(turns[0].job)
+			switch {
+			case holder == nil:
+				holder = a
+			case a == nil:
+				f.end(holder, plan.Outcome{})
+			default:
+				f.end(a, plan.Outcome{})
+			}
+			return nil
+		}))
+	})
+	f.is("late", plan.Succeeded, "", "")
 }

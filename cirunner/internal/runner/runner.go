@@ -99,7 +99,7 @@ func New(c Config) *Runner {
 			return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 		}
 	}
-	r := &Runner{Config: c, turns: jobqueue.New[turn](), givers: map[int]context.CancelCauseFunc{}, ports: map[string]*semaphore.Weighted{}, grown: map[int]bool{}, held: map[int]io.Closer{}, dotenv: map[int]map[string]string{}}
+	r := &Runner{Config: c, turns: newTurns(), givers: map[int]context.CancelCauseFunc{}, ports: map[string]*semaphore.Weighted{}, grown: map[int]bool{}, held: map[int]io.Closer{}, dotenv: map[int]map[string]string{}}
 	r.Board = board.New(shown(c.Pipeline.Jobs), c.Watch, c.Secrets...)
 	return r
 }

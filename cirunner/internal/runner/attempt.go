@@ -48,6 +48,9 @@ type attempt struct {
 // run runs the attempt. When it returns nothing of it is left but what is to
 // stay: its log and its artifacts.
 func (a *attempt) run(ctx context.Context) plan.Outcome {
+	if err := a.forget(); err != nil {
+		return a.outcome(ctx, fmt.Errorf("cannot remove the artifacts of the attempt before: %w", err))
+	}
 	path := a.path("log")
 	file, err := a.openLog(path)
 	if err != nil {
@@ -79,6 +82,14 @@ func (a *attempt) run(ctx context.Context) plan.Outcome {
 	}, async.Name("job "+a.job.Name), async.HookTimeout(time.Minute))
 	a.reap(ctx)
 	return a.close(ctx, o, err)
+}
+
+// forget removes what an earlier attempt has left for other jobs: artifacts and variables.
+func (a *attempt) forget() error {
+	a.r.mu.Lock()
+	delete(a.r.dotenv, a.i)
+	a.r.mu.Unlock()
+	return workdir.RemoveAll(a.r.Work.Path("artifacts", a.slug()))
 }
 
 // reap ends what the job has left running outside of its process groups.

@@ -19,8 +19,7 @@ func (a *attempt) readReports() {
 	a.readTests()
 }
 
-// readDotenv keeps the variables that the job has for others. Those of an earlier attempt
-// are forgotten.
+// readDotenv keeps the variables that the job has for others.
 func (a *attempt) readDotenv() {
 	variables := map[string]string{}
 	a.read(a.job.Artifacts.Dotenv, func(name string, file *os.File) {

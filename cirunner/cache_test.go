@@ -78,3 +78,34 @@ job:
 	assert.Contains(t, run.Stdout(), "cannot keep the cache")
 	assert.NotContains(t, run.Stdout(), "secret")
 }
+
+// The key of a cache is made of files as they are before the job: a script that writes them keeps the cache that the next run finds.
+func TestAKeyOfFilesThatTheScriptWrites(t *testing.T) {
+	p := newProject(t, `
+job:
+  cache: {key: {files: [lock]}, paths: [c]}
+  script: ['test ! -e c || echo hit', 'echo changed > lock; echo x > c']
+`)
+	p.write("lock", "as it was\n")
+	for _, hits := range []int{0, 1} {
+		run := p.start("-cache", "caches")
+		assert.Equal(t, 0, run.Wait(), run.Stdout()+run.Stderr())
+		assert.Equal(t, hits, strings.Count(run.Stdout(), "[job] hit\n"), run.Stdout())
+	}
+}
+
+// A file of a key that never ends, or that nobody writes to, holds no run up: it counts as empty.
+func TestAKeyOfFilesThatAreNone(t *testing.T) {
+	p := newProject(t, `
+job:
+  cache: {key: {files: [zero, pipe, dir]}, paths: [c]}
+  before_script: ['mkfifo pipe; ls']
+  script: ['echo x > c']
+`)
+	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(p.dir, "zero")))
+	require.NoError(t, os.Mkdir(filepath.Join(p.dir, "dir"), 0o700))
+	p.write("dir/file", "")
+	run := p.start("-cache", "caches")
+	assert.Equal(t, 0, run.Wait(), run.Stdout()+run.Stderr())
+	assert.Contains(t, run.Stdout(), "1 file kept\n")
+}

@@ -40,6 +40,7 @@ type attempt struct {
 	secrets []string          // values that are hidden in what is said of the job
 	modules []workdir.Module  // submodules that the job has
 	given   map[string]string // variables that other jobs have reported; set by prepare
+	keys    []string          // of the job's caches; set by prepare
 	had     []string          // files that git did not track when the script began, if that is asked for
 	log     *joblog.Log
 	held    io.Closer // the resource_group; nil without

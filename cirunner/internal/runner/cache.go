@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline/words"
@@ -20,9 +21,12 @@ import (
 )
 
 // takeCaches puts the caches of the job into its directory. One that cannot be
-// had is told, and is missing: a cache only saves time.
+// had is told, and is missing: a cache only saves time. The keys are made once, before the script
+// changes the files that they are made of.
 func (a *attempt) takeCaches() {
 	for _, c := range a.job.Caches {
+		keys := a.cacheKeys(c)
+		a.keys = append(a.keys, keys[0])
 		pulls, _, err := a.policy(c)
 		if err != nil {
 			a.note("cirunner: %v: the cache is neither taken nor kept", err)
@@ -30,7 +34,7 @@ func (a *attempt) takeCaches() {
 		if !pulls {
 			continue
 		}
-		for _, key := range a.cacheKeys(c) {
+		for _, key := range keys {
 			store := a.caches()
 			if !store.Has(key) {
 				continue
@@ -47,11 +51,11 @@ func (a *attempt) takeCaches() {
 
 // keepCaches keeps the caches of the job.
 func (a *attempt) keepCaches(ctx context.Context, o plan.Outcome) {
-	for _, c := range a.job.Caches {
+	for i, c := range a.job.Caches {
 		if _, pushes, _ := a.policy(c); !pushes || o.Cause == plan.Stopped || c.When == pipeline.OnSuccess && !o.OK() || c.When == pipeline.OnFailure && o.OK() {
 			continue
 		}
-		key := a.cacheKeys(c)[0]
+		key := a.keys[i]
 		paths, err := a.expandAll(c.Paths)
 		var n int
 		if err == nil {
@@ -123,16 +127,32 @@ func named(err error, key string) string {
 	return strings.ReplaceAll(err.Error(), key, nameOf(key))
 }
 
-// digest is of the content of files in the job's directory; those that are not
-// there count as empty.
+// digest is of the content of files in the job's directory. A name of anything else counts as an empty file.
 func (a *attempt) digest(files []string) string {
 	h := sha256.New()
-	for _, name := range files {
-		fmt.Fprintf(h, "%s\n", name)
-		if f, err := os.Open(filepath.Join(a.dir, filepath.Clean("/"+name))); err == nil {
-			_, _ = io.Copy(h, f)
-			_ = f.Close()
+	if root, err := os.OpenRoot(a.dir); err == nil {
+		defer func() { _ = root.Close() }()
+		for _, name := range files {
+			fmt.Fprintf(h, "%s\n", name)
+			a.copyContent(h, root, strings.TrimPrefix(filepath.Clean("/"+name), "/"))
 		}
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:10])
+}
+
+// copyContent copies the content of a file to h, until the work of the attempt ends: a file may be of any size.
+func (a *attempt) copyContent(h io.Writer, root *os.Root, name string) {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // of a pipe, too, it does not wait for a writer
+	if err != nil {
+		return
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	for a.work.Err() == nil {
+		if _, err := io.CopyN(h, f, 1<<20); err != nil {
+			return
+		}
+	}
 }

@@ -96,3 +96,15 @@ func TestWithoutAnEngine(t *testing.T) {
 	run = p.start("-host", "-engine", "podman")
 	assert.Equal(t, 2, run.Wait())
 }
+
+// A masked value is hidden where the client names the image that it pulls.
+func TestAMaskedValueInAnImage(t *testing.T) {
+	t.Parallel()
+	e := fakeEngine(t)
+	p := newProject(t, "a: {image: tool/$TOKEN, variables: {TOKEN: s3cr3t-value}, script: [echo hello]}\n")
+	run := e.start(p, "-mask", "TOKEN")
+	assert.Equal(t, 0, run.Wait(), run.Stderr())
+	assert.Contains(t, run.Stdout(), "pulled tool/[MASKED]\n")
+	p.isSecret(run.Stdout(), run.Stderr())
+	e.nothingIsLeft(p)
+}

@@ -126,7 +126,14 @@ func (c *container) image(what string, image pipeline.Image, own []pipeline.Vari
 		return image, engine.ImageConfig{}, fmt.Errorf("%s: the engine does not have %s, and pull_policy is never", what, image.Name)
 	case !has:
 		a.note("cirunner: %s: pulling %s", what, image.Name)
-		if err := c.engine.Pull(a.work, image.Name, image.Platform, a.log); err != nil {
+		environ, err := a.environ(own, nil)
+		if err != nil {
+			return image, engine.ImageConfig{}, err
+		}
+		out, flush := a.masked(a.log, environ)
+		err = c.engine.Pull(a.work, image.Name, image.Platform, out)
+		_ = flush()
+		if err != nil {
 			return image, engine.ImageConfig{}, a.because(fmt.Errorf("%s: cannot pull %s: %w", what, image.Name, err))
 		}
 	}

@@ -109,3 +109,17 @@ func TestAServiceOfAContainerDoesNotAnswer(t *testing.T) {
 		})
 	}
 }
+
+// Two services of one image have a log each, with all that either has said.
+func TestServicesOfOneImage(t *testing.T) {
+	t.Parallel()
+	e := fakeEngine(t)
+	p := newProject(t, "a: {image: tool, services: [{name: tool, command: [sh, -c, 'echo first; sleep 1000']}, {name: tool, command: [sh, -c, 'echo second; sleep 1000']}], script: ['until test -e go; do sleep 0.1; done']}\n")
+	run := e.start(p)
+	waitForAll(run, "[a/tool] first", "[a/tool] second")
+	p.write(".cirunner/1/jobs/001-a/go", "")
+	assert.Equal(t, 0, run.Wait(), run.Stderr())
+	assert.Equal(t, "first\n", p.read(".cirunner/1/logs/001-a.1-tool.log"))
+	assert.Equal(t, "second\n", p.read(".cirunner/1/logs/001-a.2-tool.log"))
+	e.nothingIsLeft(p)
+}

@@ -63,7 +63,7 @@ func (c *container) startService(ctx context.Context, i int, s *pipeline.ImageSe
 	if err != nil {
 		return nil, nil, err
 	}
-	async.Go(ctx, func(ctx context.Context) error { return c.follow(ctx, s.Aliases[0], running, environ) },
+	async.Go(ctx, func(ctx context.Context) error { return c.follow(ctx, i, s.Aliases[0], running, environ) },
 		async.Daemon(), async.Name("service "+s.Aliases[0]))
 	return running, portsOf(config.Ports, environ), nil
 }
@@ -81,12 +81,12 @@ func portsOf(ports []int, environ []string) []int {
 	return ports
 }
 
-// follow writes what a service says to its log. If the service ends before it is told to,
-// the job's work fails.
-func (c *container) follow(ctx context.Context, alias string, running *engine.Container, environ []string) error {
+// follow writes what a service says to its log. The number of the service is in the name of that, since another may have
+// its alias. If the service ends before it is told to, the job's work fails.
+func (c *container) follow(ctx context.Context, i int, alias string, running *engine.Container, environ []string) error {
 	a := c.a
 	failed := func(err error) { a.fail(&serviceError{alias, err}) }
-	file, err := a.openLog(a.path(slugOf(alias) + ".log"))
+	file, err := a.openLog(a.path(fmt.Sprintf("%d-%s.log", i+1, slugOf(alias))))
 	if err != nil {
 		failed(err)
 		return nil

@@ -35,6 +35,7 @@ job:
   image: {name: `+e.image+`, docker: {user: "`+user+`"}}
   script: ['echo "it says $(cat "$NOTE")"', 'echo "the key is $(cat "$KEY")"', 'test ! -w "$NOTE" || test "$(id -u)" = 0', 'echo "mode $(ls -l "$NOTE")"']
   after_script: ['echo "after: $(cat "$NOTE")"']
+look: {script: ['ls -ld "${CI_PROJECT_DIR%/jobs/*}/scripts"']}
 beside: {script: ['echo "here $(cat "$NOTE")"', 'echo "the key is $(cat "$KEY")"', 'echo "mode $(ls -l "$NOTE")"']}
 `)
 		p.write("vars.yml", "- {name: NOTE, value: \"from a file\\n\", type: file}\n- {name: KEY, value: s3cr3t-value, type: file, masked: true}\n")
@@ -47,6 +48,7 @@ beside: {script: ['echo "here $(cat "$NOTE")"', 'echo "the key is $(cat "$KEY")"
 		assert.Contains(t, out, "[beside] here from a file\n")
 		assert.Contains(t, out, "[beside] mode -rw-------")
 		assert.Contains(t, out, "[job] the key is [MASKED]\n")
+		assert.Contains(t, out, "[look] drwx------", "no other user of this machine comes to the files")
 		assert.Contains(t, out, "[beside] the key is [MASKED]\n")
 		p.isSecret(out, run.Stderr())
 		e.nothingIsLeft(p)

@@ -103,10 +103,14 @@ func (r *Run) make() error {
 
 // fill makes what is in the directory, and takes the lock.
 func (r *Run) fill() (err error) {
-	for _, dir := range []string{"logs", "jobs", "scripts", "artifacts"} {
+	for _, dir := range []string{"logs", "jobs", "artifacts"} {
 		if err := os.Mkdir(filepath.Join(r.Dir, dir), 0o755); err != nil {
 			return err
 		}
+	}
+	// Files of variables are there, which every user of a container reads, and nobody else does.
+	if err := os.Mkdir(r.Path("scripts"), 0o700); err != nil {
+		return err
 	}
 	r.lock, err = lock(filepath.Join(r.Dir, "lock"), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err != nil {

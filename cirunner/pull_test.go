@@ -22,7 +22,7 @@ func TestPullPolicies(t *testing.T) {
 		"not there":           {"{name: other}", 1, 0, "[a] pulled other\n[a] $ echo hello\n[a] hello\n"},
 		"always":              {"{name: tool, pull_policy: always}", 1, 0, "[a] cirunner: image: pulling tool\n[a] pulled tool\n"},
 		"never and there":     {"{name: tool, pull_policy: never}", 0, 0, "[a] hello\n"},
-		"never":               {"{name: other, pull_policy: never}", 0, 1, "the engine does not have other, and pull_policy is never\n"},
+		"never":               {"{name: other, pull_policy: never}", 0, 1, "the engine does not have other, or does not answer, and pull_policy is never: "},
 		"it cannot be pulled": {"{name: nowhere}", 1, 1, "image: cannot pull nowhere: "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ end() { # SIGNAL CONTAINER FILE...: of processes
 	for file in "$@"; do
 		while read -r pid; do kill "-$signal" -- "-$pid" 2> /dev/null; done < "$home/containers/$name/$file"
 	done
+	return 0 # also if none is left
 }
 
 # The filter of a list, a label.
@@ -76,10 +77,10 @@ case "$1 ${2:-}" in
 		[ "$1" = --workdir ] && dir=$2
 		shift 2
 	done
-	name=$1 command=$4
+	name=$1
 	[ -e "$home/containers/$name/running" ] || { echo "$name does not run" >&2; exit 125; }
-	case $command in
-	"kill -"*) signal=${command#kill -}; end "${signal% -1}" "$name" execs ;;
+	case ${5:-} in
+	kill) end "${6#-}" "$name" execs ;;
 	*)
 		cd "$dir" || exit 125
 		setsid bash -c 'echo $$ >> "$1"; shift; exec "$@"' - "$home/containers/$name/execs" "${@:2}" & # on record before it says anything
@@ -89,7 +90,7 @@ case "$1 ${2:-}" in
 	;;
 "inspect "*)
 	name=${!#}
-	[ -d "$home/containers/$name" ] || exit 1
+	[ -d "$home/containers/$name" ] || { echo "no such container: $name" >&2; exit 1; }
 	case $3 in
 	*Networks*) echo 127.0.0.1 ;;
 	*) if [ -e "$home/containers/$name/running" ]; then echo true 0; else echo "false $(cat "$home/containers/$name/code")"; fi ;;

@@ -52,10 +52,11 @@ func (e *Engine) Network(ctx context.Context, name string, labels []string) erro
 	return err
 }
 
-// HasImage reports whether the engine has an image.
-func (e *Engine) HasImage(ctx context.Context, image string) bool {
+// HasImage returns nil if the engine has an image. Its error says that there is none, or that the engine does not
+// answer: only a person can tell the words of all clients apart.
+func (e *Engine) HasImage(ctx context.Context, image string) error {
 	_, err := e.ask(ctx, "image", "inspect", image)
-	return err == nil
+	return err
 }
 
 // Pull fetches an image. The words of the client go to out.
@@ -130,14 +131,15 @@ func (e *Engine) Start(ctx context.Context, s Spec) (*Container, error) {
 	return &Container{Engine: e, Name: s.Name, User: s.User}, err
 }
 
-// Running reports whether the container lives, and how it has ended if not.
-func (c *Container) Running(ctx context.Context) (running bool, status string) {
+// Running reports whether the container lives, and how it has ended if not. Its error says that the container is gone,
+// or that the engine does not answer; the exit status of the client is not that of a script, and not in it.
+func (c *Container) Running(ctx context.Context) (running bool, status string, err error) {
 	text, err := c.ask(ctx, "inspect", "--format", "{{.State.Running}} {{.State.ExitCode}}", c.Name)
 	if err != nil {
-		return false, "it is gone"
+		return false, "", fmt.Errorf("cannot look at the container: %v", err)
 	}
 	state, code, _ := strings.Cut(text, " ")
-	return state == "true", "exit status " + code
+	return state == "true", "exit status " + code, nil
 }
 
 // Address returns the address of the container in its network. One that has ended has none.
@@ -148,7 +150,11 @@ func (c *Container) Address(ctx context.Context) (string, error) {
 	}
 	address, _, _ := strings.Cut(text, " ")
 	if net.ParseIP(address) == nil {
-		if running, status := c.Running(ctx); !running {
+		running, status, err := c.Running(ctx)
+		switch {
+		case err != nil:
+			return "", err
+		case !running:
 			return "", fmt.Errorf("has ended: %s", status)
 		}
 		return "", fmt.Errorf("%s has no address in its network", c.Name)
@@ -207,7 +213,7 @@ const shell = `CIRUNNER_SCRIPT=$1; shift; CIRUNNER_N=0; for CIRUNNER_NAME; do CI
 	`if command -v bash >/dev/null 2>&1; then exec bash "$CIRUNNER_SCRIPT"; else exec sh "$CIRUNNER_SCRIPT"; fi`
 
 // Exec runs a script in the container, and blocks until that has ended and nothing of it is
-// left. At the end of ctx all processes of the container but the first get TERM and, after
+// left. At the end of ctx all processes of the container but those that it waits by get TERM and, after
 // the grace, KILL: the container stays, for the next script. The result and the error are
 // as those of [proc.Run]; besides it is an error if the container or the client has not
 // lasted.
@@ -238,8 +244,11 @@ func (c *Container) Exec(ctx context.Context, s Script) (result proc.Result, err
 	if scopeErr != nil && err == nil {
 		err = scopeErr
 	}
-	c.signal(steady, "KILL") // what it has left behind
-	return stop.result(steady, s.Name, result, err)
+	result, err = stop.result(steady, s.Name, result, err)
+	if left := c.kill(steady); left != nil && err == nil {
+		err = fmt.Errorf("cannot end what the %s has left behind: %v", s.Name, left) // its exit status is not that of the script
+	}
+	return result, err
 }
 
 // Share lets every user of the container, and of this machine, write to the files in a
@@ -247,10 +256,4 @@ func (c *Container) Exec(ctx context.Context, s Script) (result proc.Result, err
 func (c *Container) Share(ctx context.Context, dir string) error {
 	_, err := c.ask(ctx, "exec", "--user", "0", c.Name, "chmod", "-R", "a+rwX", dir)
 	return err
-}
-
-// signal sends a signal to all processes of the container but the first. It does not matter
-// if there are none.
-func (c *Container) signal(ctx context.Context, sig string) {
-	_, _ = c.ask(ctx, "exec", "--user", "0", c.Name, "sh", "-c", "kill -"+sig+" -1")
 }

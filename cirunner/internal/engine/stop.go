@@ -40,7 +40,7 @@ func (s *stopping) watch(ctx, scope, finished context.Context, end context.Cance
 	}
 	s.cause = context.Cause(ctx)
 	if s.grace > 0 && s.hurry.Err() == nil {
-		s.c.signal(scope, "TERM")
+		_ = s.c.signal(scope, "TERM") // after the grace nothing of the script is left, whatever has become of that
 		wait := time.NewTimer(s.grace)
 		defer wait.Stop()
 		select {
@@ -51,7 +51,7 @@ func (s *stopping) watch(ctx, scope, finished context.Context, end context.Cance
 		}
 	}
 	s.killed = true
-	s.c.signal(scope, "KILL")
+	_ = s.c.kill(scope)
 	select {
 	case <-finished.Done():
 	case <-time.After(giveUp):
@@ -71,7 +71,11 @@ func (s *stopping) result(ctx context.Context, name string, r proc.Result, err e
 	if err == nil {
 		return r, nil
 	}
-	if running, status := s.c.Running(ctx); !running {
+	running, status, unknown := s.c.Running(ctx)
+	switch {
+	case unknown != nil: // whose exit status the client has returned nobody knows
+		return r, unknown
+	case !running:
 		return r, fmt.Errorf("the container has ended: %s", status)
 	}
 	return r, err

@@ -30,9 +30,9 @@ type container struct {
 	hosts  []string          // NAME:ADDRESS of the services
 }
 
-// stay is what the first process of a job's container does: nothing, until it is killed. It
-// is the parent of what scripts leave behind, and reaps it.
-const stay = `trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done`
+// stay is what the command of a job's container does: nothing, until it is killed. As the first process it
+// is the parent of what scripts leave behind, and reaps it; where another is the first, that does. Its name keeps it from signals.
+const stay = `trap 'exit 0' TERM; { echo ` + engine.Waits + ` >/proc/$$/comm; } 2>/dev/null; while :; do sleep 1 & wait $!; done`
 
 // starting is how long an engine may take to start a container. A start is not cut off by a
 // cancel: nobody knows what a client has left that was ended in the middle.
@@ -118,13 +118,16 @@ func (c *container) image(what string, image pipeline.Image, own []pipeline.Vari
 		}
 	}
 	a.phase("image")
-	has := image.Pull != pipeline.PullAlways && c.engine.HasImage(a.work, image.Name)
+	var missing error
+	if image.Pull != pipeline.PullAlways {
+		missing = c.engine.HasImage(a.work, image.Name)
+	}
 	switch {
 	case a.work.Err() != nil:
 		return image, engine.ImageConfig{}, context.Cause(a.work)
-	case !has && image.Pull == pipeline.PullNever:
-		return image, engine.ImageConfig{}, fmt.Errorf("%s: the engine does not have %s, and pull_policy is never", what, image.Name)
-	case !has:
+	case missing != nil && image.Pull == pipeline.PullNever:
+		return image, engine.ImageConfig{}, fmt.Errorf("%s: the engine does not have %s, or does not answer, and pull_policy is never: %w", what, image.Name, missing)
+	case missing != nil || image.Pull == pipeline.PullAlways:
 		a.note("cirunner: %s: pulling %s", what, image.Name)
 		environ, err := a.environ(own, nil)
 		if err != nil {

@@ -95,11 +95,14 @@ func (c *container) follow(ctx context.Context, i int, alias string, running *en
 	out, flush := a.masked(log, environ)
 	err = running.Logs(ctx, out)
 	if ctx.Err() == nil {
-		lives, status := running.Running(ctx)
+		lives, status, unknown := running.Running(ctx)
 		switch {
+		case ctx.Err() != nil:
+		case unknown != nil:
+			failed(unknown)
 		case lives:
 			failed(fmt.Errorf("the client that follows it has ended: %w", err))
-		case ctx.Err() == nil:
+		default:
 			failed(fmt.Errorf("has ended: %s", status))
 		}
 	}

@@ -89,3 +89,44 @@ func TestTheEngineIsDownAfterTheRunnerIsKilled(t *testing.T) {
 		e.nothingIsLeft(p)
 	})
 }
+
+// The runner is killed, and its directory removed: the next run has its number, and removes what has the names that it needs.
+func TestTheDirectoryOfAKilledRunIsRemoved(t *testing.T) {
+	t.Parallel()
+	e := fakeEngine(t)
+	p := newProject(t, "a: {image: tool, script: ['echo up; exec sleep 1000']}\n")
+	run := e.start(p)
+	run.WaitFor("[a] up")
+	run.Signal(syscall.SIGKILL)
+	run.Wait()
+	require.NoError(t, os.RemoveAll(filepath.Join(p.dir, ".cirunner")))
+	p.write("ci.yml", "a: {image: tool, script: [echo again]}\n")
+	next := e.start(p)
+	assert.Equal(t, 0, next.Wait(), next.Stdout()+next.Stderr())
+	assert.Contains(t, next.Stdout(), "[a] again\n")
+	e.nothingIsLeft(p)
+}
+
+// The runner is killed, and the address of its engine was in its environment alone: the next run finds its containers by that.
+func TestTheAddressOfTheEngineOfAKilledRun(t *testing.T) {
+	t.Parallel()
+	e := fakeEngine(t)
+	client := filepath.Join(t.TempDir(), "client")
+	program(t, client, "export FAKE_ENGINE=$DOCKER_HOST\nexec "+e.client+" \"$@\"\n")
+	there := &engineUnderTest{client: client, image: e.image, env: []string{"DOCKER_HOST=" + e.home}, home: e.home}
+	p := newProject(t, "a: {image: tool, script: ['echo up; exec sleep 1000']}\n")
+	run := there.start(p)
+	run.WaitFor("[a] up")
+	run.Signal(syscall.SIGKILL)
+	run.Wait()
+	require.Len(t, there.containers(p), 1)
+	p.env = []string{"DOCKER_HOST=" + t.TempDir()}
+	p.write("ci.yml", "a: {script: [echo again]}\n")
+	next := p.start("-kill-stale")
+	assert.Equal(t, 0, next.Wait(), next.Stderr())
+	assert.Contains(t, next.Stdout(), "== run 1: its containers are removed, 1 of them\n")
+	until(t, "nothing of the run that was killed runs", func() bool { return len(processes(t, p.dir)) == 0 })
+	last := p.start()
+	assert.Equal(t, 0, last.Wait(), last.Stderr())
+	there.nothingIsLeft(p)
+}

@@ -68,25 +68,27 @@ func (s *session) recordEngine() error {
 	if s.engine == nil {
 		return nil
 	}
-	return s.work.RecordEngine(s.engine.Client)
+	return s.work.RecordEngine(s.engine.Record())
 }
 
-// sweep removes what jobs of this run could not remove from the engine.
+// sweep removes what jobs of this run could not remove from the engine. Its error says that something is left, or may be.
 func (s *session) sweep(ctx context.Context) error {
 	if s.engine == nil || s.runner == nil || !s.runner.Unswept() {
 		return nil
 	}
 	_, err := s.engine.Sweep(context.WithoutCancel(ctx), engine.RunLabel(s.work.Dir))
+	if err == nil && s.runner.CutOff() {
+		err = errors.New("a start of a container was cut off, and the engine may come to it yet")
+	}
 	return err
 }
 
 // sweepStale removes the containers that an earlier run has left. It reports whether none is left.
 func sweepStale(ctx context.Context, b *board.Board, old workdir.Stale) bool {
-	client := old.Engine()
-	if len(client) == 0 {
+	e := engine.Recorded(old.Engine())
+	if e == nil {
 		return true
 	}
-	e := &engine.Engine{Client: client}
 	n, err := e.Sweep(ctx, engine.RunLabel(old.Dir))
 	if err != nil {
 		b.Notice(fmt.Sprintf("run %d: %v; the next run tries again", old.ID, err))

@@ -33,7 +33,7 @@ case "$1 ${2:-}" in
 "network ls") found networks ;;
 "network create")
 	name=${!#}
-	mkdir "$home/networks/$name"
+	mkdir "$home/networks/$name" || exit 1
 	while [ $# -gt 0 ]; do [ "$1" = --label ] && echo "$2" >> "$home/networks/$name/labels"; shift; done
 	;;
 "network rm") shift 2; for each in "$@"; do rm -r "$home/networks/$each"; done ;;

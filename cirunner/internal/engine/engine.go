@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,40 @@ import (
 type Engine struct {
 	Client []string // the program and flags that stand before each command
 	Run    []string // flags of each container that is started
+
+	env []string // of the client; nil for that of this process
+}
+
+// addresses are the variables that tell a client where its engine is.
+var addresses = []string{"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "CONTAINER_HOST", "CONTAINER_CONNECTION", "CONTAINER_SSHKEY"}
+
+// Record returns lines from which Recorded makes an engine that is the same, in another process.
+func (e *Engine) Record() (lines []string) {
+	for _, entry := range os.Environ() {
+		if isAddress(entry) {
+			lines = append(lines, entry)
+		}
+	}
+	return append(lines, e.Client...)
+}
+
+// Recorded returns an engine of lines that Record has returned; nil if there are none.
+func Recorded(lines []string) *Engine {
+	e := &Engine{env: slices.DeleteFunc(os.Environ(), isAddress)}
+	for i, line := range lines {
+		if !isAddress(line) {
+			e.Client = lines[i:]
+			return e
+		}
+		e.env = append(e.env, line)
+	}
+	return nil
+}
+
+// isAddress reports whether an entry of an environment tells a client where its engine is.
+func isAddress(entry string) bool {
+	name, _, found := strings.Cut(entry, "=")
+	return found && slices.Contains(addresses, name)
 }
 
 // names are the programs that are tried, in this order.
@@ -73,7 +108,7 @@ func (e *Engine) args(command ...string) []string {
 func (e *Engine) ask(ctx context.Context, command ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return e.call(ctx, os.Environ(), nil, command...)
+	return e.call(ctx, e.env, nil, command...)
 }
 
 // call runs a command of the client. The client writes to out, too, if that is not nil.

@@ -135,3 +135,24 @@ func TestAStopThatComesWithTheEndChangesNothing(t *testing.T) {
 		require.NoError(t, s.cause)
 	}
 }
+
+// An engine that was written down is found by the address that it had then, also if that was none.
+func TestRecorded(t *testing.T) {
+	client := filepath.Join(t.TempDir(), "client")
+	require.NoError(t, os.WriteFile(client, []byte("#!/bin/sh\necho \"host=${DOCKER_HOST-none}\"\n"), 0o755))
+	for _, address := range []string{"none", "", "tcp://there"} {
+		t.Setenv("DOCKER_HOST", address)
+		if address == "none" {
+			require.NoError(t, os.Unsetenv("DOCKER_HOST"))
+		}
+		lines := (&Engine{Client: []string{client, "--flag"}}).Record()
+		t.Setenv("DOCKER_HOST", "tcp://elsewhere")
+		e := Recorded(lines)
+		assert.Equal(t, []string{client, "--flag"}, e.Client)
+		said, err := e.ask(t.Context(), "ps")
+		require.NoError(t, err)
+		assert.Equal(t, "host="+address, said)
+	}
+	assert.Nil(t, Recorded(nil))
+	assert.Equal(t, []string{client}, Recorded([]string{client}).Client)
+}

@@ -36,7 +36,7 @@ const stay = `trap 'exit 0' TERM; { echo ` + engine.Waits + ` >/proc/$$/comm; } 
 
 // starting is how long an engine may take to start a container. A start is not cut off by a
 // cancel: nobody knows what a client has left that was ended in the middle.
-const starting = time.Minute
+var starting = time.Minute
 
 // An engineError is what was wrong with the engine: no fault of the script.
 type engineError struct{ err error }
@@ -70,7 +70,7 @@ func (c *container) start(ctx context.Context) error {
 		return err
 	}
 	steady := context.WithoutCancel(a.work)
-	if err := c.engine.Network(steady, c.name("net"), a.labels()); err != nil {
+	if err := c.network(steady); err != nil {
 		return fmt.Errorf("cannot make the network of the job: %w", err)
 	}
 	if err := c.startServices(ctx); err != nil || a.work.Err() != nil {
@@ -97,12 +97,29 @@ func (c *container) start(ctx context.Context) error {
 	return nil
 }
 
+// network makes the network of the job. If there is one, it is of a run that was killed and had this number, before its
+// directory was removed: that goes, and what is in it.
+func (c *container) network(ctx context.Context) error {
+	err := c.engine.Network(ctx, c.name("net"), c.a.labels())
+	if err == nil {
+		return nil
+	}
+	if _, swept := c.engine.Sweep(ctx, c.a.label()); swept != nil {
+		return err
+	}
+	return c.engine.Network(ctx, c.name("net"), c.a.labels())
+}
+
 // launch starts a container. Each has time of its own: the services before it may have been
 // pulled for minutes.
 func (c *container) launch(s engine.Spec) (*engine.Container, error) {
 	steady, cancel := context.WithTimeout(context.WithoutCancel(c.a.work), starting)
 	defer cancel()
-	return c.engine.Start(steady, s)
+	started, err := c.engine.Start(steady, s)
+	if err != nil && steady.Err() != nil {
+		c.a.r.cutOff.Store(true)
+	}
+	return started, err
 }
 
 // image expands an image and sees to it that the engine has it.

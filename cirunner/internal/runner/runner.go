@@ -82,6 +82,7 @@ type Runner struct {
 	children sync.Mutex   // held while a child pipeline is read; taken without mu
 	grown    map[int]bool // the jobs that have started one; guarded by children
 
+	cutOff  atomic.Bool  // the engine may start a container yet, though its client was ended
 	unswept atomic.Int64 // attempts that may have left something in the engine
 
 	mu     sync.Mutex // also held while the board is told, so that it is told in order
@@ -188,8 +189,11 @@ func (r *Runner) Cancel(ctx context.Context, why error) {
 	r.later(ctx, why.Error())
 }
 
-// Unswept reports whether a job has left something in the engine that could not be removed.
-func (r *Runner) Unswept() bool { return r.unswept.Load() > 0 }
+// Unswept reports whether a job has, or may have, left something in the engine that could not be removed.
+func (r *Runner) Unswept() bool { return r.unswept.Load() > 0 || r.CutOff() }
+
+// CutOff reports whether a start of a container was cut off, whose engine may come to it when the run is over.
+func (r *Runner) CutOff() bool { return r.cutOff.Load() }
 
 // Drain lets no job start from now on. Jobs that run go on.
 func (r *Runner) Drain(ctx context.Context, why string) { r.later(ctx, why) }

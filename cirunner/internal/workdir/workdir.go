@@ -9,7 +9,7 @@
 //	    7/               a run
 //	        lock         held while the run lasts; gone when it has ended
 //	        groups       the process groups it has started
-//	        engine       the client of its containers, an argument a line
+//	        engine       the client of its containers and where that finds the engine, an argument or a variable a line
 //	        source/      the project as it was when the run began
 //	        jobs/        a copy of that for each job under way
 //	        scripts/     what its shells are given

@@ -29,7 +29,7 @@ Exit status: 0 the server has it, 1 it has not, 2 wrong arguments, 124 not withi
 `
 
 func main() {
-	u := &uploader{client: http.DefaultClient, say: say}
+	u := &uploader{client: &http.Client{CheckRedirect: stay}, say: say}
 	flag.StringVar(&u.url, "url", "", "upload to this `address`")
 	flag.Int64Var(&u.most, "most", 1<<30, "upload no more than so many `bytes`")
 	flag.IntVar(&u.attempts, "attempts", 5, "give up after `n` attempts")

@@ -157,6 +157,19 @@ func TestWhatCannotBeIsNotTriedAgain(t *testing.T) {
 		assert.Equal(t, 1, tries)
 		assert.Contains(t, p.Stderr(), `"403 Forbidden"`)
 	})
+	t.Run("sent elsewhere", func(t *testing.T) { // to a page that is there
+		uploads := &store{answer: func(int, io.Reader) int { return http.StatusFound }}
+		p := start(t, dir, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPut {
+				w.Header().Set("Location", "/login")
+				uploads.ServeHTTP(w, r)
+			}
+		}))
+		assert.Equal(t, 1, p.Wait())
+		_, tries, _ := uploads.state()
+		assert.Equal(t, 1, tries)
+		assert.Contains(t, p.Stderr(), `"302 Found"`)
+	})
 	t.Run("too large", func(t *testing.T) {
 		s := new(store)
 		p := start(t, dir, s, "-most", "1000000")

@@ -70,6 +70,10 @@ func (u *uploader) attempt(ctx context.Context, files []string) (size int64, err
 // errEnded says that the server has answered before it had all.
 var errEnded = errors.New("the server has answered before the end")
 
+// stay has a redirect be an answer, a refusal. It would be followed with GET, and a page that is there, as one to log in,
+// says nothing about the upload.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
 // put sends the body, and says whether the server has taken it as a whole. A server that refuses it is not asked again.
 func (u *uploader) put(ctx context.Context, body io.Reader) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPut, u.url, body)

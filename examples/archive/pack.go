@@ -31,11 +31,15 @@ func pack(ctx context.Context, w io.Writer, files []string) error {
 	return errors.Join(archive.Close(), zipped.Close())
 }
 
-// add adds one file, directory or link.
+// add adds one file, directory or link. A socket, as an agent may have left, is left out: no archive can hold one.
 func add(ctx context.Context, archive *tar.Writer, path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err
+	}
+	if info.Mode()&fs.ModeSocket != 0 {
+		say("%s is a socket, and left out", path)
+		return nil
 	}
 	link := ""
 	if info.Mode()&fs.ModeSymlink != 0 {

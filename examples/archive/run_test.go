@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -122,6 +123,10 @@ func unpack(t *testing.T, whole []byte) (names []string, content []byte) {
 // Whatever goes wrong with the first attempts: the archive that counts is whole.
 func TestFaultsAreMadeGoodByAnotherAttempt(t *testing.T) {
 	dir, want := files(t)
+	t.Chdir(dir) // the path of a socket has to be short
+	socket, err := net.Listen("unix", "out/socket")
+	require.NoError(t, err)
+	defer socket.Close()
 	s := &store{answer: func(attempt int, body io.Reader) int {
 		switch attempt {
 		case 1: // the server is busy
@@ -143,6 +148,7 @@ func TestFaultsAreMadeGoodByAnotherAttempt(t *testing.T) {
 	assert.Equal(t, []string{"out/", "out/linksub/app", "out/sub/", "out/sub/app"}, names)
 	assert.True(t, bytes.Equal(want, content))
 	assert.Contains(t, p.Stderr(), "503 Service Unavailable")
+	assert.Contains(t, p.Stderr(), "out/socket is a socket, and left out\n")
 	assert.Contains(t, p.Stderr(), "has all ")
 }
 

@@ -123,8 +123,11 @@ func (cfg *config) run(ctx context.Context, c proc.Command) error {
 }
 
 // stopOnHangup returns a context that a HUP cancels, too. Package service takes INT
-// and TERM; the step has to end with a terminal as well.
+// and TERM; the step has to end with a terminal as well, unless nohup says otherwise.
 func stopOnHangup(ctx context.Context) context.Context {
+	if signal.Ignored(syscall.SIGHUP) {
+		return ctx
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
@@ -60,6 +61,9 @@ const stubborn = `trap 'echo bye; exit 7' TERM; bash -c "echo ready $$; exec sle
 // The step's own status goes before what has stopped it, unless that is asked for.
 func TestTheStatusOfAStepThatTrapsTERMIsKept(t *testing.T) {
 	for sig, cause := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
+		if signal.Ignored(sig) { // the tests run under nohup
+			continue
+		}
 		for _, flags := range [][]string{nil, {"-cause"}} {
 			s := start(t, stubborn, flags...)
 			s.Signal(sig)
@@ -73,6 +77,15 @@ func TestTheStatusOfAStepThatTrapsTERMIsKept(t *testing.T) {
 			assert.Equal(t, "runstep: step: SIGTERM: "+text+"\nrunstep: step: exit status 7, "+text+"\n", s.Stderr())
 		}
 	}
+}
+
+// A runstep under nohup goes on without its terminal: HUP is not the signal that stops it.
+func TestAHangupThatIsIgnoredStopsNothing(t *testing.T) {
+	p := clitest.Start(t, nil, "bash", "-c", `trap "" HUP; exec runstep -cause -name step -grace 1m -- bash -c "echo ready; exec sleep 600"`)
+	p.WaitFor("ready")
+	p.Signal(syscall.SIGHUP)
+	p.Signal(syscall.SIGTERM)
+	assert.Equal(t, 143, p.Wait(), p.Stderr())
 }
 
 func TestAStepThatWasStoppedHasNotSucceeded(t *testing.T) {

@@ -15,10 +15,14 @@ import (
 // Package service hears INT and TERM. It knows no stop without a wish to end what
 // runs, and leaves HUP to the system, which would end the runner and not its jobs.
 
-// hear returns what brings the signals of this file, until stop is called.
+// hear returns what brings the signals of this file, until stop is called. A HUP that
+// is ignored stays so: nohup has a run go on without its terminal.
 func hear() (heard <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 2)
-	signal.Notify(c, syscall.SIGHUP, syscall.SIGQUIT)
+	signal.Notify(c, syscall.SIGQUIT)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(c, syscall.SIGHUP)
+	}
 	return c, func() { signal.Stop(c) }
 }
 

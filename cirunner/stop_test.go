@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/clitest"
 )
 
 const (
@@ -42,6 +45,9 @@ follows:
 func TestTheFirstSignalCancels(t *testing.T) {
 	t.Parallel()
 	for sig, status := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
+		if signal.Ignored(sig) { // the tests run under nohup
+			continue
+		}
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, working)
@@ -62,6 +68,24 @@ func TestTheFirstSignalCancels(t *testing.T) {
 			p.nothingIsLeft()
 		})
 	}
+}
+
+// A run under nohup goes on without its terminal: HUP is not heard, and QUIT, which comes after it on the same way, drains.
+func TestAHangupThatIsIgnoredCancelsNothing(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, `
+works: {script: ["echo up; until test -e $GO; do sleep 0.01; done; echo done"]}
+follows: {stage: deploy, script: [echo never]}
+`)
+	mark := p.signalFile()
+	run := clitest.Start(t, p.in, "bash", "-c", `trap "" HUP; exec cirunner ci.yml`)
+	run.WaitFor("] up")
+	run.Signal(syscall.SIGHUP)
+	run.Signal(syscall.SIGQUIT)
+	run.WaitFor("[follows] == canceled")
+	require.NoError(t, os.WriteFile(mark, nil, 0o644))
+	assert.Equal(t, 131, run.Wait())
+	assert.Contains(t, run.Stdout(), "[works] done\n")
 }
 
 // Grace and after_script would take for ever.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
@@ -138,6 +139,14 @@ func TestAReaderSeesTheEndAlthoughADaemonLives(t *testing.T) {
 	assert.Equal(t, 0, s.end())
 	assert.Contains(t, s.Stderr(), "note: a process that has left its group keeps its output open\n")
 	assert.NotEmpty(t, clitest.Alive(t, pid))
+}
+
+// A reader that stands still does not have all of the log when the step has ended. How long that may last cannot be
+// waited out here.
+func TestAReaderThatStandsStillIsWaitedFor(t *testing.T) {
+	c, err := (&config{stale: 1, every: 1, answer: 1}).command([]string{"true"})
+	require.NoError(t, err)
+	assert.Equal(t, 24*time.Hour, c.GiveUp)
 }
 
 // A script may come from a socket, as that of a shell which ssh starts does.

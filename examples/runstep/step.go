@@ -18,6 +18,11 @@ import (
 // the end of it, and nobody's start-up files change anything.
 var shell = []string{"bash", "--noprofile", "--norc", "-eo", "pipefail"}
 
+// patience is how long a reader of the output may stand still, as a pager does, when
+// the step has ended: what is left of its log would else be lost, and the step fail. A
+// process that cannot be killed is waited for as long.
+const patience = 24 * time.Hour
+
 // command makes the command of what the flags and arguments say. Its output goes
 // through a pipe of its own: what it leaves running would else hold ours open, and
 // with it whoever reads that.
@@ -26,6 +31,7 @@ func (cfg *config) command(args []string) (proc.Command, error) {
 		Dir:    cfg.dir,
 		Grace:  cmp.Or(cfg.grace, -1), // proc takes 0 for its default
 		Linger: cmp.Or(cfg.linger, -1),
+		GiveUp: patience,
 		Stdout: struct{ io.Writer }{os.Stdout},
 		Stderr: struct{ io.Writer }{os.Stderr},
 	}

@@ -98,9 +98,6 @@ func (cfg *config) run(ctx context.Context, plan []phase, args []string) error {
 	// A write that nobody reads is an error from here on, or there would be no cleaning up.
 	// To ignore the signal would have the command ignore it, too.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	// Ours is no file to proc: what the command leaves running would hold that open.
-	c := proc.Command{Args: args, Grace: cfg.grace, Hurry: service.Hurry(ctx),
-		Stdout: struct{ io.Writer }{os.Stdout}, Stderr: struct{ io.Writer }{os.Stderr}}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()
 	clean := &cleaner{client: &http.Client{Transport: transport, Timeout: cfg.request, CheckRedirect: stay}, parallel: cfg.parallel, out: os.Stdout}
@@ -115,7 +112,7 @@ func (cfg *config) run(ctx context.Context, plan []phase, args []string) error {
 			left = clean.cleanUp(ctx, plan)
 			return nil
 		})
-		result, job = proc.Run(ctx, c, async.Timeout(cfg.timeout))
+		result, job = proc.Run(ctx, cfg.command(args, service.Hurry(ctx)), async.Timeout(cfg.timeout))
 		return job
 	}, async.Name("job"), async.HookTimeout(total(plan)))
 	err := errors.Join(job, left, clean.lost)
@@ -124,6 +121,17 @@ func (cfg *config) run(ctx context.Context, plan []phase, args []string) error {
 	}
 	return &failure{err, status(result, job, left, clean.lost)}
 }
+
+// command makes the command. Our output is no file to it: what it leaves running would hold that open.
+func (cfg *config) command(args []string, hurry context.Context) proc.Command {
+	return proc.Command{Args: args, Grace: cfg.grace, Hurry: hurry, GiveUp: patience,
+		Stdout: struct{ io.Writer }{os.Stdout}, Stderr: struct{ io.Writer }{os.Stderr}}
+}
+
+// patience is how long a reader of the output may stand still, as a pager does, when the command has
+// ended: the rest would else be lost, and the command fail. A process that cannot be killed is
+// waited for as long.
+const patience = 24 * time.Hour
 
 // ending says how the job has ended.
 func ending(err error) string {

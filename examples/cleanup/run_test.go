@@ -15,6 +15,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -191,6 +192,12 @@ func TestReaderThatHasGoneStopsTheCommand(t *testing.T) {
 	p := clitest.Start(t, nil, "bash", "-c", `cleanup "$0" sh -c 'while echo y; do :; done' | head -n 1; exit "${PIPESTATUS[0]}"`, s.plan(t, "phase a\n  /plain\n"))
 	assert.Equal(t, 141, p.Wait(), p.Stderr())
 	assert.Equal(t, []string{"/plain"}, s.requests())
+}
+
+// A reader that stands still does not have all of the output when the command has ended. How long that may last
+// cannot be waited out here.
+func TestReaderThatStandsStillIsWaitedFor(t *testing.T) {
+	assert.Equal(t, 24*time.Hour, new(config).command(nil, t.Context()).GiveUp)
 }
 
 // Nobody has noticed that the reader has gone when things are to be removed.

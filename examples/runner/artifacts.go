@@ -6,15 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
 
+// artifacts returns the directory of the artifacts of a job.
+func (r *runner) artifacts(job string) string { return filepath.Join(r.out, "artifacts", job) }
+
 // keep copies the artifacts of a job out of its work directory, where later jobs find them. A pattern without a file is
 // a failure of the job: later ones would miss it.
 func (r *runner) keep(j *job, work string) error {
-	dir, err := r.dir("artifacts", j.name)
-	if err != nil {
+	dir := r.artifacts(j.name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	for _, pattern := range j.artifacts {
@@ -35,16 +39,23 @@ func (r *runner) keep(j *job, work string) error {
 	return nil
 }
 
-// fetch copies the artifacts of a job into the work directory of one that needs it.
+// fetch copies the artifacts of a job into the work directory of one that needs it. Of two jobs with a file of the same
+// name the later one has it.
 func (r *runner) fetch(job, work string) error {
-	dir, err := r.dir("artifacts", job)
-	if err != nil {
-		return err
-	}
-	return os.CopyFS(work, os.DirFS(dir))
+	dir := r.artifacts(job)
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		return copyFile(path, filepath.Join(work, name))
+	})
 }
 
-// copyFile copies a file with its mode. One that cannot be written to its end is an error.
+// copyFile copies a file with its mode, in the place of one that is there. One that cannot be written to its end is an error.
 func copyFile(from, to string) error {
 	src, err := os.Open(from)
 	if err != nil {
@@ -58,7 +69,10 @@ func copyFile(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	dst, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, info.Mode())
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	dst, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode())
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,9 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -66,7 +68,15 @@ func (r *runner) attempt(soft, hard context.Context, j *job, log *jobLog) error 
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work)
+	defer func() {
+		if err := remove(work); err != nil {
+			r.say("%s: its directory is left: %v", j.name, err)
+		}
+	}()
+	// Those of an earlier attempt, or of an earlier run in the same directory, are not this one's.
+	if err := os.RemoveAll(r.artifacts(j.name)); err != nil {
+		return err
+	}
 
 	for _, need := range j.needs {
 		log.section("artifacts of " + need)
@@ -87,4 +97,15 @@ func (r *runner) attempt(soft, hard context.Context, j *job, log *jobLog) error 
 	}
 	log.section("artifacts")
 	return r.keep(j, work)
+}
+
+// remove removes a directory and all that is in it, read-only directories as well, such as those of a module cache.
+func remove(dir string) error {
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
 }

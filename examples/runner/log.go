@@ -21,12 +21,13 @@ type jobLog struct {
 	file  *os.File
 	lines *proc.LineWriter
 	last  []string
+	torn  bool // the last line in the file has no end
 }
 
 // openLog makes the log of a job.
 func (r *runner) openLog(job string) (*jobLog, error) {
-	dir, err := r.dir("logs", "")
-	if err != nil {
+	dir := filepath.Join(r.out, "logs")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	file, err := os.Create(filepath.Join(dir, job+".log"))
@@ -46,6 +47,7 @@ func (l *jobLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, _ = l.lines.Write(p)
+	l.torn = len(p) > 0 && p[len(p)-1] != '\n'
 	return l.file.Write(p)
 }
 
@@ -54,14 +56,23 @@ func (l *jobLog) section(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_ = l.lines.Close() // the tail has what the scripts say, not the headings
-	fmt.Fprintf(l.file, "== %s\n", name)
+	l.line("== " + name)
 }
 
 // note writes a word of the runner's own.
 func (l *jobLog) note(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fmt.Fprintf(l.file, "[runner: "+format+"]\n", args...)
+	l.line(fmt.Sprintf("[runner: "+format+"]", args...))
+}
+
+// line writes a line of the runner's own to the file.
+func (l *jobLog) line(text string) {
+	if l.torn {
+		text = "\n" + text
+	}
+	l.torn = false
+	fmt.Fprintln(l.file, text)
 }
 
 // tail returns the last lines, and the one that has not ended.

@@ -53,6 +53,9 @@ func main() {
 	}
 	flag.Parse()
 	jobs, err := load(flag.Args())
+	if r.parallel < 1 {
+		err = errors.New("-j must be 1 or more")
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "runner:", err)
 		os.Exit(2)

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -64,6 +65,11 @@ func (j *job) set(word, value string) (err error) {
 		j.needs = strings.Fields(value)
 	case "artifacts":
 		j.artifacts = strings.Fields(value)
+		for _, pattern := range j.artifacts {
+			if !filepath.IsLocal(pattern) {
+				err = fmt.Errorf("%s is not in the directory of the job", pattern)
+			}
+		}
 	case "retry":
 		j.retry, err = strconv.Atoi(value)
 	case "timeout":
@@ -81,8 +87,8 @@ func check(jobs []*job) error {
 	known := map[string]bool{}
 	for _, j := range jobs {
 		switch {
-		case known[j.name] || strings.ContainsAny(j.name, "/ "):
-			return fmt.Errorf("job %s: the name is there already, or has a space or a slash", j.name)
+		case known[j.name] || strings.ContainsAny(j.name, "/ ") || j.name == "." || j.name == "..":
+			return fmt.Errorf("job %s: the name is there already, has a space or a slash, or is . or ..", j.name)
 		case j.script == "":
 			return fmt.Errorf("job %s: it has no script", j.name)
 		}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -112,10 +111,4 @@ func (r *runner) say(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	fmt.Fprintf(r.stdout, format+"\n", args...)
-}
-
-// dir returns, and makes, a directory of a job.
-func (r *runner) dir(kind, job string) (string, error) {
-	dir := filepath.Join(r.out, kind, job)
-	return dir, os.MkdirAll(dir, 0o755)
 }

@@ -138,6 +138,17 @@ func TestLimitsEndAScript(t *testing.T) {
 	}
 }
 
+// A directory that may not be written to, as those of a module cache, does not stay behind. Root may write to all.
+func TestReadOnlyDirectoriesAreRemoved(t *testing.T) {
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	p := start(t, "job a\n\tmkdir -p mod/x; touch mod/x/f; chmod 555 mod/x mod\n")
+	assert.Equal(t, 0, p.Wait(), p.Stdout())
+	left, err := os.ReadDir(tmp)
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
 // The processes that a script has left behind are gone before the next attempt begins.
 func TestAnAttemptIsJoinedBeforeTheNext(t *testing.T) {
 	dir := t.TempDir()

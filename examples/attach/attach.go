@@ -56,7 +56,7 @@ func (a *attachment) copy(ctx context.Context, conn *conn) error {
 		_, err := async.Race(ctx,
 			func(ctx context.Context) (struct{}, error) {
 				defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-				return struct{}{}, demultiplex(conn, a.stdout, a.stderr)
+				return struct{}{}, conn.output(a.stdout, a.stderr)
 			},
 			func(ctx context.Context) (struct{}, error) {
 				defer context.AfterFunc(ctx, func() { _ = a.stdin.Close() })()

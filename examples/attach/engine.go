@@ -41,10 +41,21 @@ func newEngine(host string) (*engine, error) {
 // A conn is a connection that was HTTP and is none any more. The bytes that came behind the answer are read first.
 type conn struct {
 	net.Conn
-	r *bufio.Reader
+	r        *bufio.Reader
+	terminal bool // the container has one
 }
 
 func (c *conn) Read(p []byte) (int, error) { return c.r.Read(p) }
+
+// output copies the output of the container to its end. A terminal has one stream, which comes as it is; else it is in
+// frames. The Content-Type does not say which: podman has the same one for both.
+func (c *conn) output(stdout, stderr io.Writer) error {
+	if c.terminal {
+		_, err := io.Copy(stdout, c)
+		return err
+	}
+	return demultiplex(c, stdout, stderr)
+}
 
 // CloseWrite says that there is no more input.
 func (c *conn) CloseWrite() error {
@@ -58,12 +69,16 @@ func (c *conn) CloseWrite() error {
 // attach asks for the streams of a container. The connection is taken over from HTTP: the server answers 101, and what
 // follows is input one way and output the other.
 func (e *engine) attach(ctx context.Context, container string) (*conn, error) {
+	var it struct{ Config struct{ Tty bool } }
+	if err := e.ask(ctx, http.MethodGet, container, "json", &it); err != nil {
+		return nil, fmt.Errorf("attaching to %s: %w", container, err)
+	}
 	tcp, err := new(net.Dialer).DialContext(ctx, e.network, e.address)
 	if err != nil {
 		return nil, err
 	}
 	defer context.AfterFunc(ctx, func() { _ = tcp.Close() })() // nothing below looks at ctx
-	c := &conn{tcp, bufio.NewReader(tcp)}
+	c := &conn{tcp, bufio.NewReader(tcp), it.Config.Tty}
 	path := "/containers/" + url.PathEscape(container) + "/attach?stream=1&stdin=1&stdout=1&stderr=1"
 	request, err := http.NewRequest(http.MethodPost, "http://engine"+path, nil)
 	if err == nil {
@@ -90,19 +105,19 @@ func (e *engine) attach(ctx context.Context, container string) (*conn, error) {
 
 // kill sends a signal to a container.
 func (e *engine) kill(ctx context.Context, container, signal string) error {
-	return e.post(ctx, container, "kill?signal="+signal, nil)
+	return e.ask(ctx, http.MethodPost, container, "kill?signal="+signal, nil)
 }
 
 // wait waits for the end of a container, and returns its exit status.
 func (e *engine) wait(ctx context.Context, container string) (status int, err error) {
 	var end struct{ StatusCode int }
-	err = e.post(ctx, container, "wait", &end)
+	err = e.ask(ctx, http.MethodPost, container, "wait", &end)
 	return end.StatusCode, err
 }
 
-// post makes a request about a container, and reads the answer into value.
-func (e *engine) post(ctx context.Context, container, what string, value any) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://engine/containers/"+url.PathEscape(container)+"/"+what, nil)
+// ask makes a request about a container, and reads the answer into value.
+func (e *engine) ask(ctx context.Context, method, container, what string, value any) error {
+	request, err := http.NewRequestWithContext(ctx, method, "http://engine/containers/"+url.PathEscape(container)+"/"+what, nil)
 	if err != nil {
 		return err
 	}

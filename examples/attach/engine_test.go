@@ -22,6 +22,7 @@ type fakeEngine struct {
 	script string
 	ends   string // how the connection ends: "" when the container does, "torn" within a frame, "never"
 	deaf   bool   // it sends no signals
+	tty    bool   // the container has a terminal: its output is in no frames
 
 	pid    chan int         // of the container
 	result chan proc.Result // how it has ended
@@ -36,6 +37,8 @@ func (e *fakeEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case name != "it":
 		http.NotFound(w, r)
+	case action == "json":
+		fmt.Fprintf(w, `{"Config": {"Tty": %v}}`, e.tty)
 	case action == "attach":
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
@@ -62,11 +65,15 @@ func (e *fakeEngine) run(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	var stdout, stderr io.Writer = &stream{conn, 1}, &stream{conn, 2}
+	if e.tty {
+		stdout, stderr = conn, conn
+	}
 	result, _ := proc.Run(ctx, proc.Command{
 		Args:    []string{"bash", "-c", e.script},
 		Stdin:   struct{ io.Reader }{conn},
-		Stdout:  &stream{conn, 1},
-		Stderr:  &stream{conn, 2},
+		Stdout:  stdout,
+		Stderr:  stderr,
 		Grace:   -1,
 		Started: func(pid int) { e.pid <- pid },
 	})

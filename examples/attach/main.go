@@ -58,8 +58,15 @@ func main() {
 }
 
 // wakeable returns a file that reads what f does, and whose Close wakes up who reads: the Read of a terminal or a pipe
-// blocks for ever otherwise. restore makes f as it was, for those who share it.
+// blocks for ever otherwise. The file is opened anew where the system can do so: a terminal is stdout as well, often, and
+// a write there would fail that has to wait. restore makes f as it was, for those who share it.
 func wakeable(f *os.File) (file *os.File, restore func(), err error) {
+	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() { // a regular file would begin anew, too
+		name := fmt.Sprintf("/proc/self/fd/%d", f.Fd())
+		if file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0); err == nil {
+			return file, func() { _ = file.Close() }, nil
+		}
+	}
 	fd, err := syscall.Dup(int(f.Fd()))
 	if err != nil {
 		return nil, nil, err

@@ -62,6 +62,15 @@ func TestTheEndOfStdinIsNotTheEnd(t *testing.T) {
 	assert.Equal(t, "oops\nattach: the container has exited with status 3\n", p.Stderr())
 }
 
+// A container with a terminal has one stream, in no frames.
+func TestTheOutputOfATerminalIsCopiedAsItIs(t *testing.T) {
+	e := container(t, "echo a word; echo another >&2")
+	e.tty = true
+	p := start(t, e)
+	assert.Equal(t, 0, p.Wait(), p.Stderr())
+	assert.Equal(t, "a word\nanother\n", p.Stdout())
+}
+
 // Stdin stays open, as a terminal does, with somebody who reads it: the end of the output is the end.
 func TestTheEndOfTheOutputIsTheEnd(t *testing.T) {
 	p := start(t, container(t, "echo done"))
@@ -144,7 +153,7 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 		{[]string{"-h"}, 0, "usage: attach"},
 		{[]string{}, 2, "name one container"},
 		{[]string{"-host", "nowhere", "it"}, 2, "name one container"},
-		{[]string{"-host", host, "other"}, 125, `attaching to other: "404 Not Found"`},
+		{[]string{"-host", host, "other"}, 125, `attaching to other: json: "404 Not Found"`},
 		{[]string{"-host", "unix:///nowhere", "it"}, 125, "no such file"},
 	} {
 		p := clitest.Start(t, nil, "attach", test.args...)

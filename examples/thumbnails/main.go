@@ -35,7 +35,7 @@ Exit status: 0 done, 1 not, or -once has given pictures up, 2 wrong arguments,
 `
 
 func main() {
-	s := &studio{found: map[string]time.Time{}, gaveUp: map[string]time.Time{}}
+	s := &studio{gaveUp: map[string]time.Time{}}
 	flag.BoolVar(&s.once, "once", false, "look once, and end when all that was found is done")
 	flag.DurationVar(&s.every, "every", time.Second, "look this `often`")
 	flag.IntVar(&s.workers, "workers", runtime.NumCPU(), "work on `n` pictures at once")

@@ -38,7 +38,7 @@ func isPicture(name string) bool {
 
 // update makes the thumbnail of a picture agree with it: if the picture is gone, so is
 // the thumbnail then.
-func (g *gallery) update(_ context.Context, name string) error {
+func (g *gallery) update(ctx context.Context, name string) error {
 	thumbnail := filepath.Join(g.thumbnails, name+suffix)
 	file, err := os.Open(filepath.Join(g.pictures, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,7 +64,11 @@ func (g *gallery) update(_ context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("cannot be decoded: %w", err)
 	}
-	return g.save(thumbnail, g.shrink(picture), info.ModTime())
+	small := g.shrink(picture)
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // it took too long: another attempt may be under way
+	}
+	return g.save(thumbnail, small, info.ModTime())
 }
 
 // shrink returns a copy whose longer side is no longer than that of a thumbnail.
@@ -77,10 +81,11 @@ func (g *gallery) shrink(picture image.Image) image.Image {
 }
 
 // save writes a thumbnail to a hidden file and gives it its name when it is whole. The
-// hidden name needs no randomness: the queue gives no picture to two workers at once.
+// hidden name needs no randomness: the queue gives no picture to two workers at once, and
+// if a disk hangs while one saves, the next finds the file and fails.
 func (g *gallery) save(path string, thumbnail image.Image, changed time.Time) error {
 	hidden := filepath.Join(g.thumbnails, "."+filepath.Base(path))
-	file, err := os.Create(hidden)
+	file, err := os.OpenFile(hidden, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
 	}

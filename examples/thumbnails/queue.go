@@ -45,9 +45,16 @@ func (q *queue) run(ctx context.Context, workers int) error {
 }
 
 // do does one job. It is a task of its own, so one that panics costs that job an
-// attempt, and not everybody the program, and so does one that takes too long.
+// attempt, and not everybody the program, and so does one that takes too long. If it does
+// not end when it is told to, as no decoder does, it goes on beside the others, so work must
+// change nothing when ctx has ended.
 func (q *queue) do(ctx context.Context, names []string) error {
-	attempt := async.Start(ctx, func(ctx context.Context) error { return q.work(ctx, names[0]) }, async.Name("picture"))
-	_, err := attempt.Await(ctx, q.budget)
-	return err
+	return async.Scope(ctx, func(ctx context.Context) error {
+		attempt := async.Start(ctx, func(ctx context.Context) error { return q.work(ctx, names[0]) }, async.Name("picture"))
+		_, err := attempt.Await(ctx, q.budget)
+		return err
+	}, async.DetachAfter(patience))
 }
+
+// patience is how long an attempt may go on when it was told to end.
+const patience = 5 * time.Second

@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/jobqueue"
 )
@@ -66,9 +69,10 @@ func TestWhatFailsIsTriedAgainAndGivenUp(t *testing.T) {
 		lasts time.Duration // each attempt
 		work  func(context.Context) error
 	}{
-		"an error": {0, func(context.Context) error { return errors.New("broken") }},
-		"a panic":  {0, func(context.Context) error { panic("broken") }},
-		"a hang":   {time.Minute, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }},
+		"an error":                 {0, func(context.Context) error { return errors.New("broken") }},
+		"a panic":                  {0, func(context.Context) error { panic("broken") }},
+		"a hang":                   {time.Minute, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }},
+		"a hang that nothing ends": {time.Minute + 5*time.Second, func(context.Context) error { time.Sleep(24 * time.Hour); return nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var others atomic.Int64
@@ -88,9 +92,35 @@ func TestWhatFailsIsTriedAgainAndGivenUp(t *testing.T) {
 				q.Add("other")
 				synctest.Wait()
 				assert.EqualValues(t, 1, others.Load())
+				time.Sleep(24 * time.Hour) // until no hang is left
 			})
 		})
 	}
+}
+
+// Nothing is kept of pictures that are done.
+func TestPicturesThatAreDoneAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		folder := t.TempDir()
+		s := &studio{every: time.Second, workers: 1, gaveUp: map[string]time.Time{}}
+		s.size = 10
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "good.png"), drawing(t, 10, 10), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "broken.png"), nil, 0o600))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.run(ctx, folder) }()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Len(t, s.found, 1)
+		assert.Len(t, s.gaveUp, 1)
+		require.NoError(t, os.Remove(filepath.Join(folder, "broken.png")))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Empty(t, s.found)
+		assert.Empty(t, s.gaveUp)
+		stop()
+		<-ended
+	})
 }
 
 // A stop is no failure: what is worked on goes back to its place, and nothing is given

@@ -24,7 +24,7 @@ type studio struct {
 	queue   *queue
 
 	mu     sync.Mutex
-	found  map[string]time.Time // the pictures that were queued, and their times then
+	found  map[string]time.Time // what the last look has found, and the times of the pictures then
 	gaveUp map[string]time.Time // those that were given up
 	lost   error                // of the first write that has failed
 }
@@ -64,10 +64,11 @@ func (s *studio) look(ctx context.Context) error {
 		}
 		names := []string{}
 		s.mu.Lock()
+		s.found = stale
+		maps.DeleteFunc(s.gaveUp, func(name string, _ time.Time) bool { _, ok := stale[name]; return !ok })
 		for name, changed := range stale {
 			if gaveUp, ok := s.gaveUp[name]; !ok || !gaveUp.Equal(changed) {
 				delete(s.gaveUp, name)
-				s.found[name] = changed
 				names = append(names, name)
 			}
 		}
@@ -88,7 +89,9 @@ func (s *studio) look(ctx context.Context) error {
 func (s *studio) giveUp(name string, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.gaveUp[name] = s.found[name]
+	if changed, ok := s.found[name]; ok {
+		s.gaveUp[name] = changed
+	}
 }
 
 // tell says what becomes of the pictures.

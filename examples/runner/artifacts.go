@@ -39,8 +39,8 @@ func (r *runner) keep(j *job, work string) error {
 	return nil
 }
 
-// fetch copies the artifacts of a job into the work directory of one that needs it. Of two jobs with a file of the same
-// name the later one has it.
+// fetch copies the artifacts of a job into the work directory of one that needs it. A file that is
+// there from a job before is replaced.
 func (r *runner) fetch(job, work string) error {
 	dir := r.artifacts(job)
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -54,7 +54,9 @@ func metrics(s *look.Snapshot, err error) []byte {
 	m.kinds(s)
 	m.family("taskqueue_periodic_last_tick_timestamp_seconds", "gauge", "The last tick of a periodic job.")
 	for _, p := range s.Periodic {
-		m.value(float64(p.Last.UnixMicro())/1e6, "queue", p.Queue, "job", p.Name)
+		if !p.Last.IsZero() {
+			m.value(float64(p.Last.UnixMicro())/1e6, "queue", p.Queue, "job", p.Name)
+		}
 	}
 	return m.Bytes()
 }

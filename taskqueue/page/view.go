@@ -232,11 +232,7 @@ func (v *view) Group(f look.Failure) []button {
 		return nil
 	}
 	to := link("act", "queue", f.Queue, "state", "dead", "type", f.Type, "alike", f.Alike, "back", v.Here)
-	like := ""
-	if f.Alike != "" {
-		like = " with the error " + plain.Line(f.Alike)
-	}
-	all := v.buttons(to, " dead letters of "+plain.Line(f.Type)+like, taskqueue.StateDead, "delete")
+	all := v.buttons(to, " dead letters of "+plain.Line(f.Type)+" with the error "+plain.Line(f.Alike), taskqueue.StateDead, "delete")
 	for i := range all {
 		all[i].Label += " all"
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/limit"
@@ -19,9 +20,11 @@ import (
 // the status of an answer, tells errors apart.
 var numbers = regexp.MustCompile(`[0-9A-Za-z]*[0-9][0-9A-Za-z]*`)
 
-// Alike returns what errors that are alike have in common: their first line, with # in place of numbers.
+// Alike returns what errors that are alike have in common: their first line that is not blank, with # in place of
+// numbers. It is never empty: an empty Alike of a Filter means all errors.
 func Alike(text string) string {
-	text, _, _ = strings.Cut(text, "\n")
+	text, _, _ = strings.Cut(strings.TrimLeftFunc(text, unicode.IsSpace), "\n")
+	text = cmp.Or(text, "(no text)")
 	return numbers.ReplaceAllStringFunc(plain.Line(plain.Head(text, 200)), func(s string) string {
 		if len(s) < 4 {
 			return s

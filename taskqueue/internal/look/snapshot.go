@@ -108,7 +108,7 @@ func (q *Queue) fill(st taskqueue.Stats) {
 type Failure struct {
 	Queue        string    `json:"queue"`
 	Type         string    `json:"type"`
-	Alike        string    `json:"alike"` // what their errors have in common
+	Alike        string    `json:"alike"` // what their errors have in common; never empty
 	Dead         int       `json:"dead"`
 	MoreDead     bool      `json:"more_dead"` // there are dead letters that were not looked at
 	Retrying     int       `json:"retrying"`

@@ -1,18 +1,22 @@
 package pagetest
 
 import (
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/page"
+	taskstore "github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // post sends a form to the page, with headers, and returns where that sends the browser.
@@ -119,6 +123,37 @@ func TestThePageActsOnAllThatAFilterFinds(t *testing.T) {
 		require.NoError(t, err)
 		assert.False(t, st.Settings.Paused)
 	})
+}
+
+// "Delete all" of errors without a text in their first line was that of all errors of the type.
+func TestTheButtonOfAGroupIsForThatGroupAlone(t *testing.T) {
+	for _, text := range []string{"", "\n2 errors occurred", " \t\n"} {
+		s := open(t)
+		q, err := taskqueue.New(s)
+		require.NoError(t, err)
+		errs := map[string]string{"a": "disk full", "b": text}
+		for id := range errs {
+			_, err = q.Enqueue(ctx, taskqueue.Task{ID: id, Type: "t"})
+			require.NoError(t, err)
+		}
+		got, err := s.Claim(ctx, taskstore.ClaimRequest{Queue: "default", Worker: "w", Nonce: "1", Max: 2, Lease: time.Minute})
+		require.NoError(t, err)
+		for _, run := range got.Tasks {
+			_, err := s.Settle(ctx, "default", []taskstore.Outcome{{Ref: taskstore.Ref{ID: run.ID, Token: run.Token}, Kind: taskstore.Buried, Error: errs[run.ID]}})
+			require.NoError(t, err)
+		}
+		p := page.New(s, page.AllowActions())
+		_, body, _ := ask(p, http.MethodGet, "/")
+		forms := regexp.MustCompile(`action="([^"]*state=dead[^"]*)"`).FindAllStringSubmatch(body, -1)
+		for _, form := range forms {
+			if to := html.UnescapeString(form[1]); !strings.Contains(to, "alike=disk") {
+				status, _, _ := post(p, "/"+to, "delete")
+				assert.Equal(t, http.StatusSeeOther, status)
+			}
+		}
+		assert.Equal(t, taskqueue.ErrNotFound.Error(), state(t, s, "default", "b"), "%q", text)
+		assert.Equal(t, "dead", state(t, s, "default", "a"), "it is of the other group than %q", text)
+	}
 }
 
 func tasks(n int) []taskqueue.Task {

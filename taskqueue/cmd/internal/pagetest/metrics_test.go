@@ -5,12 +5,15 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/taskqueue"
 )
 
 // parsed reads metrics with the parser of Prometheus.
@@ -74,6 +77,16 @@ func TestMetricsAreThoseOfPrometheus(t *testing.T) {
 		}
 		assert.Greater(t, value(t, all, "taskqueue_periodic_last_tick_timestamp_seconds", "queue", name, "job", "nightly"+hostile), 9e8) // of the year 2000, in a bubble
 	})
+}
+
+func TestAJobThatHasNeverTickedHasNoLastTick(t *testing.T) {
+	s := open(t)
+	_, err := s.Tick(ctx, taskqueue.Tick{Queue: "mail", Name: "yearly", Schedule: "@yearly", Defined: time.Now()})
+	require.NoError(t, err)
+	require.NoError(t, s.SetLimit(ctx, "mail", taskqueue.Limit{Key: "k", Concurrency: 1})) // there is such a queue
+	_, text, _ := get(s, "/metrics")
+	assert.Contains(t, text, `taskqueue_queue_up{queue="mail"} 1`)
+	assert.NotContains(t, text, "taskqueue_periodic_last_tick_timestamp_seconds{")
 }
 
 func TestMetricsOfAStoreThatDoesNotAnswer(t *testing.T) {

@@ -58,6 +58,7 @@ func TestBadInputSaysWhatToDo(t *testing.T) {
 		return func() error { return q.Configure(t.Context(), func(s *taskqueue.Settings) { *s = set }) }
 	}
 	long := strings.Repeat("x", taskqueue.MaxName+1)
+	_, offset := time.Now().Zone()
 	year := func(n int) time.Time { return time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC) }
 	for name, c := range map[string]struct {
 		f    func() error
@@ -109,6 +110,7 @@ func TestBadInputSaysWhatToDo(t *testing.T) {
 		"an interval in a zone":       {every("n", "TZ=Nowhere/Else @every 5m", taskqueue.Task{}), []string{"schedule", "Nowhere/Else"}},
 		"a zone of our own":           {every("n", "@daily", taskqueue.Task{}, taskqueue.InZone(time.FixedZone("Ours", 60))), []string{"schedule", "Ours", "time.LoadLocation"}},
 		"a zone that lies":            {every("n", "@daily", taskqueue.Task{}, taskqueue.InZone(time.FixedZone("Europe/Berlin", 60))), []string{"zone", "time.LoadLocation"}},
+		"the zone of this machine":    {every("n", "@daily", taskqueue.Task{}, taskqueue.InZone(time.FixedZone("Local", offset))), []string{"schedule", "Local", "time.LoadLocation"}},
 		"a rate that is no number":    {configure(taskqueue.Settings{Rate: math.NaN()}), []string{"Rate", "0 for no limit"}},
 		"a negative rate":             {configure(taskqueue.Settings{Rate: -1}), []string{"Rate", "0 for no limit"}},
 		"a rate of never":             {configure(taskqueue.Settings{Rate: 1e-300}), []string{"Rate", "at least"}},

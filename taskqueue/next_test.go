@@ -67,6 +67,7 @@ func TestTheTextOfASchedule(t *testing.T) {
 		{"@daily", berlin, "CRON_TZ=Europe/Berlin @daily"},
 		{"TZ=Europe/Berlin @daily", time.UTC, "CRON_TZ=Europe/Berlin @daily"},
 		{"CRON_TZ=UTC @daily", berlin, "@daily"},
+		{"@daily", time.FixedZone("UTC", 0), "@daily"}, // as time.Local is where no zone is set
 	} {
 		p := &periodic{zone: c.zone}
 		require.NoError(t, p.parse(c.schedule))

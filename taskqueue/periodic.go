@@ -35,9 +35,9 @@ type EveryOption func(*periodic)
 
 // InZone is the time zone in which cron text is meant. Defaults to UTC, which is the
 // same for all processes. It must be one that others know by its name, as those of
-// [time.LoadLocation] are. Where the clocks change, a time that there is not comes
-// an hour later, and one that there is twice comes once, the first time, unless the
-// hours begin with a star. Nil panics.
+// [time.LoadLocation] are: "Local" is another zone on each machine. Where the clocks
+// change, a time that there is not comes an hour later, and one that there is twice
+// comes once, the first time, unless the hours begin with a star. Nil panics.
 func InZone(zone *time.Location) EveryOption {
 	if zone == nil {
 		panic("taskqueue: InZone(nil): leave the option out instead")
@@ -220,15 +220,15 @@ func (p *periodic) parseInterval(d string) error {
 // zoned returns cron text with the name of its zone, from which other processes know
 // the zone.
 func zoned(zone *time.Location, text string) (string, error) {
-	if zone == time.UTC {
+	name, now := zone.String(), clock.Now()
+	if _, offset := now.In(zone).Zone(); name == "UTC" && offset == 0 { // that of time.Local may be called so
 		return text, nil
 	}
-	known, err := time.LoadLocation(zone.String())
-	now := clock.Now()
-	if err != nil || zone.String() == "" || now.In(known).Format("-0700") != now.In(zone).Format("-0700") {
+	known, err := time.LoadLocation(name)
+	if err != nil || name == "" || name == "Local" || now.In(known).Format("-0700") != now.In(zone).Format("-0700") {
 		return "", fmt.Errorf("other processes do not know the zone %q: take one of time.LoadLocation", zone)
 	}
-	return "CRON_TZ=" + zone.String() + " " + text, nil
+	return "CRON_TZ=" + name + " " + text, nil
 }
 
 // gridAfter returns the first whole multiple of d since 1970 that is after t.

@@ -40,28 +40,30 @@ func (q *Queue) RetryAll(ctx context.Context, f Filter) (n int, err error) {
 // CancelAll is [Queue.Cancel] of all tasks that wait or run and that the filter finds; it goes on as
 // [Queue.RetryAll] does.
 func (q *Queue) CancelAll(ctx context.Context, f Filter) (n int, err error) {
-	return q.actAll(ctx, store.ActCancel, f, StateWaiting, StateScheduled, StateReady, StateRetrying, StateRunning)
+	return q.actAll(ctx, store.ActCancel, f, StateWaiting, StateScheduled, StateRetrying, StateReady, StateRunning)
 }
 
 // DeleteAll is [Queue.Delete] of all tasks that do not run and that the filter finds; it goes on as
 // [Queue.RetryAll] does. For all tasks of a state [Queue.Purge] is faster.
 func (q *Queue) DeleteAll(ctx context.Context, f Filter) (n int, err error) {
-	return q.actAll(ctx, store.ActDelete, f, StateWaiting, StateScheduled, StateReady, StateRetrying, StateDone, StateDead, StateCancelled)
+	return q.actAll(ctx, store.ActDelete, f, StateWaiting, StateScheduled, StateRetrying, StateReady, StateDone, StateDead, StateCancelled)
 }
 
-// actAll does an act to the tasks in states that f finds.
+// actAll does an act to the tasks in states that f finds. A task that goes on by itself goes on to one of the states
+// behind its own.
 func (q *Queue) actAll(ctx context.Context, act store.Act, f Filter, states ...State) (n int, err error) {
 	stats, err := q.Stats(ctx)
 	if err != nil {
 		return 0, err
 	}
-	known := false
+	known, left := false, int64(0) // left are those that have gone on to a state behind
 	for _, s := range states {
 		if f.State != 0 && f.State != s {
 			continue
 		}
 		known = true
-		some, err := q.actOn(ctx, act, f, s, stats.States[s])
+		var some int
+		some, left, err = q.actOn(ctx, act, f, s, stats.States[s]+left)
 		if n += some; err != nil {
 			return n, err
 		}
@@ -72,24 +74,25 @@ func (q *Queue) actAll(ctx context.Context, act store.Act, f Filter, states ...S
 	return n, nil
 }
 
-// actOn does an act to those of the first tasks in a state that f finds.
-func (q *Queue) actOn(ctx context.Context, act store.Act, f Filter, s State, first int64) (n int, err error) {
+// actOn does an act to those of the first tasks in a state that f finds. left is how many fewer there are in the state.
+func (q *Queue) actOn(ctx context.Context, act store.Act, f Filter, s State, first int64) (n int, left int64, err error) {
 	for r := (ListRequest{State: s}); first > 0; {
 		page, err := q.List(ctx, r)
 		if err != nil {
-			return n, err
+			return n, first, err
 		}
 		for i := range page.Tasks {
-			if first--; first < 0 {
+			if first == 0 {
 				break
 			}
+			first--
 			if !f.has(&page.Tasks[i]) {
 				continue
 			}
 			did, err := q.store.Act(ctx, q.name, page.Tasks[i].ID, act)
 			var held *DuplicateError
 			if err != nil && !errors.Is(err, ErrNotFound) && !errors.As(err, &held) {
-				return n, err
+				return n, first, err
 			}
 			if did && err == nil {
 				n++
@@ -99,5 +102,5 @@ func (q *Queue) actOn(ctx context.Context, act store.Act, f Filter, s State, fir
 			break
 		}
 	}
-	return n, nil
+	return n, first, nil
 }

@@ -47,7 +47,8 @@ type Claim struct {
 	Token    int64 // greater than that of any run before, in the whole queue
 	DueAt    time.Time
 
-	releases int // how many times in a row the task was given back
+	ref      store.Ref // of the run, whatever middleware makes of ID and Token
+	releases int       // how many times in a row the task was given back
 	shared   *shared
 
 	lease *lease.Lease // nil: it is of no worker
@@ -100,7 +101,7 @@ func (c *Claim) Progress(b []byte) {
 func (c *Claim) untold(progress map[string][]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, sent := progress[c.ID]; sent {
+	if _, sent := progress[c.ref.ID]; sent {
 		c.moved = true
 	}
 }
@@ -153,7 +154,7 @@ func (h Handlers) Use(around ...func(Handler) Handler) Handlers {
 // outcome returns what is told to the store of a run that has ended with err. cause
 // is why its context was cancelled; nil: it was not.
 func (c *Claim) outcome(err, cause error, backoff func(failures int) time.Duration) store.Outcome {
-	o := store.Outcome{Ref: store.Ref{ID: c.ID, Token: c.Token}, Kind: store.Succeeded}
+	o := store.Outcome{Ref: c.ref, Kind: store.Succeeded}
 	c.mu.Lock()
 	if err == nil && c.wrong != nil {
 		err = Dead(c.wrong)

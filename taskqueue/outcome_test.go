@@ -132,6 +132,32 @@ func TestUseWrapsEveryHandlerTheFirstOutermost(t *testing.T) {
 	assert.ErrorContains(t, q.Work(t.Context(), forgets), `"nil" is nil`)
 }
 
+func TestMiddlewareThatChangesTheClaimDoesNotChangeWhichRunItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, s := newQueue(t)
+		id := add(t, q, taskqueue.Task{Type: "t", MaxCrashes: 1})
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		changes := func(h taskqueue.Handler) taskqueue.Handler {
+			return func(ctx context.Context, c *taskqueue.Claim) error {
+				c.ID, c.Token = "tenant/"+c.ID, 0
+				return h(ctx, c)
+			}
+		}
+		slow := func(ctx context.Context, c *taskqueue.Claim) error {
+			c.Progress([]byte("half"))
+			time.Sleep(10 * time.Second)
+			i, err := s.Get(ctx, "default", id)
+			assert.Equal(t, "half", string(i.Progress))
+			return err
+		}
+		require.NoError(t, q.Work(ctx, taskqueue.Handlers{"t": slow}.Use(changes), taskqueue.Lease(2*time.Second), taskqueue.WorkUntilEmpty()))
+		i, err := q.Get(t.Context(), id)
+		require.NoError(t, err)
+		assert.Equal(t, taskqueue.StateDone, i.State, i.LastError)
+	})
+}
+
 func TestTheWaitOfWhatIsReleasedGrowsToAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, _ := newQueue(t)

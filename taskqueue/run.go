@@ -32,11 +32,11 @@ var (
 func (w *worker) begin(live context.Context, queue string, t *Info, sent time.Duration) {
 	c := &Claim{
 		Task: t.Task, Attempt: t.Attempt, Failures: t.Failures, Crashes: t.Crashes, Token: t.Token, DueAt: t.DueAt,
-		releases: t.Releases, shared: w.q.shared, clock: w.clock,
+		ref: store.Ref{ID: t.ID, Token: t.Token}, releases: t.Releases, shared: w.q.shared, clock: w.clock,
 	}
 	ctx, cancel := context.WithCancelCause(w.home)
 	r := &run{c: c, cancel: cancel, started: clock.Now()}
-	key := runKey{queue, store.Ref{ID: t.ID, Token: t.Token}}
+	key := runKey{queue, c.ref}
 	w.mu.Lock()
 	w.runs[key] = r
 	stopping := w.stopping
@@ -83,8 +83,7 @@ func (w *worker) handle(live, ctx context.Context, r *run, e *Event) store.Outco
 	if h == nil {
 		e.Kind = EventUnknown
 		e.Err = fmt.Errorf("taskqueue: worker %s has no handler for type %q: it is left to others", w.o.name, c.Type)
-		of := store.Ref{ID: c.ID, Token: c.Token}
-		return store.Outcome{Ref: of, Kind: store.Unhandled, After: unknownBackoff(c.releases), Error: e.Err.Error()}
+		return store.Outcome{Ref: c.ref, Kind: store.Unhandled, After: unknownBackoff(c.releases), Error: e.Err.Error()}
 	}
 	w.tell(Event{Kind: EventStarted, Queue: e.Queue, ID: c.ID, Type: c.Type, Late: started.Sub(c.DueAt)})
 	opts := []async.TaskOption{async.Name(runName(c))} // it is in the texts of errors, LastError among them
@@ -164,10 +163,10 @@ func (w *worker) extend(ctx context.Context, queue string, runs []lease.Renewal[
 		c.mu.Lock()
 		if c.moved && len(c.progress) <= room {
 			room -= len(c.progress)
-			r.Progress[c.ID], c.moved = c.progress, false
+			r.Progress[c.ref.ID], c.moved = c.progress, false
 		}
 		c.mu.Unlock()
-		r.Refs = append(r.Refs, store.Ref{ID: c.ID, Token: c.Token})
+		r.Refs = append(r.Refs, c.ref)
 	}
 	w.tellStuck(queue, runs)
 	results, err := w.q.store.Extend(ctx, r)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -57,6 +58,9 @@ func enqueueCommand(f *flag.FlagSet) func(context.Context, *env) error {
 			return err
 		}
 		id, err := e.queue.Enqueue(ctx, t)
+		if errors.Is(err, taskqueue.ErrUnknown) {
+			return fmt.Errorf("%w; repeat it with -id %s to add the task once", err, id)
+		}
 		if err != nil {
 			return err
 		}

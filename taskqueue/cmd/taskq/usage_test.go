@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -155,6 +156,25 @@ func runOn(e *env, s taskqueue.Store, name string, args ...string) error {
 	}
 	e.store, e.queue = s, q
 	return act(context.Background(), e)
+}
+
+// A store whose answers to Enqueue are lost.
+type unanswered struct{ taskqueue.Store }
+
+func (s unanswered) Enqueue(ctx context.Context, queue string, tasks []taskqueue.Task) ([]taskqueue.Result, error) {
+	_, err := s.Store.Enqueue(ctx, queue, tasks)
+	return nil, errors.Join(err, taskqueue.ErrUnknown)
+}
+
+func TestAnEnqueueWhoseAnswerIsLostSaysHowToRepeatIt(t *testing.T) {
+	s := memstore.New()
+	defer func() { assert.NoError(t, s.Close()) }()
+	err := runOn(&env{}, unanswered{s}, "enqueue", "x")
+	require.ErrorIs(t, err, taskqueue.ErrUnknown)
+	found, listErr := s.List(context.Background(), "default", taskqueue.ListRequest{State: taskqueue.StateReady})
+	require.NoError(t, listErr)
+	require.Len(t, found.Tasks, 1)
+	assert.Contains(t, err.Error(), "-id "+found.Tasks[0].ID)
 }
 
 func TestAListIsWrittenPageByPage(t *testing.T) {

@@ -127,8 +127,8 @@ func CheckSettings(s Settings) error {
 // minRate keeps the time of the next claim in bounds.
 const minRate = 3e-8
 
-// Purge deletes all tasks in a state, those also that come to it meanwhile, and
-// returns how many there were: in several steps, so after an error some are deleted.
+// Purge deletes all tasks in a state and returns how many there were: in several steps,
+// so after an error some are deleted. A task that comes to the state meanwhile may be left.
 // Running ones cannot be: that is an [*InvalidError].
 func (q *Queue) Purge(ctx context.Context, s State) (n int, err error) {
 	if err := checkState(s); err != nil {

@@ -68,7 +68,7 @@ func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Result, error) 
 // that the store is in; see package sqlstore. EnqueueTx does not end it. Workers hear of the
 // tasks when it is committed.
 //
-// The results are as of EnqueueAll. After an error, other than an [*InvalidError], roll tx back.
+// The results are as of EnqueueAll. After an error roll tx back: tasks of another queue may be in it.
 // One of another database is refused with [ErrOtherDatabase]. A store that is in no such
 // database is an [*InvalidError]. On SQLite tx keeps all others from writing: keep it short.
 func (q *Queue) EnqueueTx(ctx context.Context, tx any, tasks ...Task) ([]Result, error) {

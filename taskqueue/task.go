@@ -89,8 +89,9 @@ type Task struct {
 const (
 	DefaultMaxFailures = 25
 	DefaultMaxCrashes  = 3
-	// MinRetention is how long the id of an ended task is known at least: so long
-	// an answer that was lost can be asked for again.
+	// MinRetention is how long the id of an ended task is known at least, unless it is a
+	// dead letter that MaxDead or DeadRetention has trimmed: so long an answer that was
+	// lost can be asked for again.
 	MinRetention = time.Minute
 )
 

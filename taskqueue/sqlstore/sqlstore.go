@@ -196,7 +196,8 @@ func (s *Store) begin(ctx context.Context) (err error) {
 }
 
 // raiseToken has the sequence of tokens be at least the time: a database that was restored, or
-// copied, never gives a token again that a worker may have. A sequence that is ahead stays as it is:
+// copied, gives no token again that a worker may have, unless more than 1,000 claims a second had put
+// its sequence ahead of the clock. A sequence that is ahead stays as it is:
 // claims draw from it meanwhile. One that is behind jumps over what they can draw until it is set.
 func (s *Store) raiseToken(ctx context.Context) error {
 	return s.db.transact(ctx, writes, func(t tx) error {

@@ -148,7 +148,7 @@ if (s.rate or 0) > 0 then
 end
 
 local limits, parked, open, stale = limitsOf(), 0, {}, false
-if limits then open, stale = bringBack(limits) end
+if limits then open, stale = bringBack(limits, n > 0) end
 
 -- begin puts a task that waits under a lease. It returns nil if it is not to run, and
 -- false if there is no room for it in the answer.
@@ -241,7 +241,8 @@ count('claimed', #tasks)
 
 local function earlier(t) if next_ == 0 or t < next_ then next_ = t end end
 local full = (s.concurrency or 0) > 0 and running + #tasks >= s.concurrency
-if not s.paused and not full and not (next_ > 0 and #tasks == n) then
+local kept = s.paused or full or next_ > 0 and #tasks == n -- by the queue, whatever is due
+if not kept then
   for class = 1, 8 do
     if first[class] then earlier(first[class]) end
   end
@@ -249,7 +250,7 @@ end
 if limits then
   local at = noteLimits(open)
   if stale then earlier(now) end
-  if at and not s.paused and not full then earlier(math.max(at, 1)) end
+  if at and not kept then earlier(math.max(at, 1)) end
 end
 local ends = call('ZRANGE', RUN, 0, 0, 'WITHSCORES')
 if ends[1] then earlier(tonumber(ends[2]) + shift) end

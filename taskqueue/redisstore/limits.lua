@@ -129,14 +129,15 @@ local function parkedIn(all, group, n)
 end
 
 -- bringBack has parked tasks wait at their places again: those of another version of the limits, and
--- the first of each group that has a wake. It returns the groups that have more, and whether there may be
--- more of another version.
-local function bringBack(all)
+-- the first of each group that has a wake, which stays if the claim may begin nothing. It returns the groups
+-- that have more, and whether there may be more of another version.
+local function bringBack(all, begins)
   local stale = call('ZRANGEBYLEX', LIMITED, '-', '(' .. all.prefix, 'LIMIT', 0, MAX_IDS)
   unpark(stale)
   local room, open = MAX_IDS - #stale, {}
   local full = call('ZRANGEBYSCORE', PACE, '-inf', now, 'LIMIT', 0, MAX_IDS)
   if #full > 0 then call('ZREM', PACE, unpack(full)) end
+  if not begins then return open, #stale == MAX_IDS end
   local due = call('ZRANGEBYSCORE', WAKES, '-inf', now, 'LIMIT', 0, MAX_IDS)
   if #due > 0 then call('ZREM', WAKES, unpack(due)) end
   for group in pairs(freed) do due[#due + 1] = group end

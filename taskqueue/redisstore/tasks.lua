@@ -152,6 +152,14 @@ local function lend(t, lease)
   return changed -- then it is to be saved
 end
 
+-- depart counts t, which has run, no more with its group.
+local function depart(t)
+  if t.group == '' then return end
+  held[t.group] = (held[t.group] or 0) - 1
+  freed[t.group] = true
+  t.group = ''
+end
+
 local function unindex(t)
   if has(t, PARKED) then
     zrem(LIMITED, parkedAs(t))
@@ -162,11 +170,7 @@ local function unindex(t)
     if t.state == RETRYING then zrem(RETRY, t.id) end
   elseif t.state == RUNNING then
     zrem(RUN, t.id)
-    if t.group ~= '' then
-      held[t.group] = (held[t.group] or 0) - 1
-      freed[t.group] = true
-      t.group = ''
-    end
+    depart(t)
   elseif t.state == WAITING then
     zrem(WAIT, t.id)
   else
@@ -210,7 +214,10 @@ local function wait(t, state, after) t.state, t.due = state, now + after end
 
 -- orphan makes a dead letter of an id whose envelope is lost.
 local function orphan(id)
-  local t = fresh({}, id)
+  local t, s = {}, hget(S, id)
+  if s then happened(t, s) end
+  if t.state == RUNNING then depart(t) end
+  fresh(t, id)
   header(t, struct.pack('>I7BBI2B', now, 0, 0, 0, 0))
   hset(P, id, t.p)
   t.due, t.error = now, 'the store had lost its record'

@@ -128,6 +128,10 @@ func TestAnActWhoseAnswerIsLostIsNoRefusal(t *testing.T) {
 	st, err := direct.Stats(ctx, "q")
 	require.NoError(t, err)
 	assert.Equal(t, 2, st.Settings.MaxDead)
+	enqueue(t, direct, task("b"))
+	n.lose.Store(1)
+	gone, _, err := s.Purge(ctx, "q", taskqueue.StateReady, "")
+	assert.ErrorIs(t, err, io.EOF, "Purge answers %d", gone)
 }
 
 // The steps of workers are answered again with what they have done.

@@ -100,6 +100,19 @@ func TestWhatWasReadyIsReadyWhenTheClockOfTheServerIsPutBack(t *testing.T) {
 }
 
 // R9: the clock of the server goes an hour forward. No worker has crashed.
+// A worker whose clock is far ahead does not keep the others from ticking until then.
+func TestATickOfTheFarFutureIsRefused(t *testing.T) {
+	s := open(t, server(t))
+	tick := func(at time.Time) (bool, error) {
+		return s.Tick(ctx, taskqueue.Tick{Queue: "q", Name: "n", Schedule: "@hourly", At: at, Task: task(at.Format(time.RFC3339))})
+	}
+	_, err := tick(time.Now().Add(24 * time.Hour))
+	require.ErrorAs(t, err, new(*taskqueue.InvalidError))
+	did, err := tick(time.Now().Add(time.Minute))
+	require.NoError(t, err)
+	assert.True(t, did)
+}
+
 func TestTheClockOfTheServerIsPutForward(t *testing.T) {
 	client := server(t)
 	s := open(t, client)

@@ -67,7 +67,7 @@ func New(ctx context.Context, client redis.UniversalClient, opts ...Option) (*St
 }
 
 // scripts are the steps.
-type scripts struct{ enqueue, enqueueAfter, tick, claim, extend, settle, act, look, configure *script }
+type scripts struct{ enqueue, enqueueAfter, tick, claim, extend, settle, act, look, purge, configure *script }
 
 // load makes the scripts. Steps that free memory, or keep what is there, are allowed
 // when the server is full, if it can be told so.
@@ -97,9 +97,10 @@ func load(flags bool) scripts {
 		settle:       step("settle", full),
 		act:          step("act", full),
 		look:         step("look", full),
+		purge:        step("look", full), // which is not sent again
 		configure:    step("configure", full),
 	}
-	all.act.once, all.configure.once = true, true
+	all.act.once, all.purge.once, all.configure.once = true, true, true
 	return all
 }
 

@@ -193,7 +193,7 @@ func (s *Store) Purge(ctx context.Context, queue string, state taskqueue.State, 
 	if err != nil {
 		return 0, "", err
 	}
-	got, err := s.run(ctx, s.scripts.look, queue, "purge", int(state), class, score, id, taskqueue.MaxBatch)
+	got, err := s.run(ctx, s.scripts.purge, queue, "purge", int(state), class, score, id, taskqueue.MaxBatch)
 	if err != nil {
 		return 0, "", err
 	}
@@ -249,6 +249,9 @@ func (s *Store) Tick(ctx context.Context, t taskqueue.Tick) (bool, error) {
 	got, err := s.run(ctx, s.scripts.tick, t.Queue, appendTask([]any{t.Name, t.Schedule, micros(t.Defined), micros(t.At)}, &t.Task)...)
 	if err != nil {
 		return false, err
+	}
+	if integer(got) < 0 {
+		return false, &taskqueue.InvalidError{What: "At", Why: fmt.Sprintf("%v is more than 15 minutes after the time of the server: set the clock of this machine", t.At)}
 	}
 	return integer(got) == 1, nil
 }

@@ -1,7 +1,8 @@
 -- ARGV: channel, name, schedule, its time, tick in µs, then a task as in enqueue. The newest
 -- schedule of a name wins, of those that are as new the first. A tick of 0 has no task: it only
--- notes the schedule.
+-- notes the schedule. One that is far ahead is refused: none would be taken until then.
 local at, defined, last = tonumber(ARGV[5]), tonumber(ARGV[4]), 0
+if at > now + 15 * MINUTE then return done(-1) end
 local known = call('HGET', T, ARGV[2])
 if known then
   local v = cmsgpack.unpack(known)

@@ -84,6 +84,7 @@ func (s *step) leave(wakes []wake) query {
 // A keyLimits is what the limits of keys and types allow a claim.
 type keyLimits struct {
 	*limit.Set
+	text    string // as they are stored
 	now     float64
 	running map[string]int     // leases, by group
 	fullAt  map[string]float64 // when the rate of a group is full again
@@ -99,7 +100,7 @@ func (c *claiming) readKeyLimits(text string) error {
 	set, err := limit.Parse(text)
 	if err == nil && set != nil {
 		c.keys = &keyLimits{
-			Set: set, running: map[string]int{}, fullAt: map[string]float64{},
+			Set: set, text: text, running: map[string]int{}, fullAt: map[string]float64{},
 			spent: map[string]bool{}, open: map[string]bool{}, wakes: map[string]float64{},
 		}
 	}
@@ -136,12 +137,19 @@ func (c *claiming) bringBack() error {
 			groups[group] = true
 		}
 	})
+	text := ""
+	// Leases are counted behind the wakes: one that ends later leaves another wake.
 	err := c.t.run(
 		eachRow(staleText, []any{c.queue, k.Prefix(), int64(taskqueue.MaxBatch)}, records(&back)),
 		eachRow(takeWakes, []any{c.queue, int64(1), k.now}, taken),
-		eachRow(takeWakes, []any{c.queue, int64(0), k.now}, taken)) // rates that are full again
+		eachRow(takeWakes, []any{c.queue, int64(0), k.now}, taken), // rates that are full again
+		k.countHeld(c.queue),
+		row("SELECT "+limitsOf, []any{c.queue}, &text))
 	if err != nil {
 		return err
+	}
+	if text != k.text {
+		return errAgain // one of the wakes may be of a group that this claim does not know
 	}
 	k.stale = len(back) == taskqueue.MaxBatch
 	rows, err := c.askRoom(groups, taskqueue.MaxBatch-len(back))

@@ -96,6 +96,37 @@ func TestAPlaceThatIsGivenBackDuringAClaimIsFound(t *testing.T) {
 	assert.Len(t, claimed(t, all[1], 1).Tasks, 1)
 }
 
+// A place is given back when a claim has begun, and before it takes the wakes: it sees both.
+func TestAPlaceThatIsGivenBackBeforeAClaimTakesTheWakesIsFound(t *testing.T) {
+	all, _, _ := pgStores(t, 2)
+	require.NoError(t, all[0].SetLimit(t.Context(), "q", taskqueue.Limit{Key: "k", Concurrency: 1}))
+	add(t, all[0], taskUnder("a", "k"))
+	run := claimed(t, all[0], 1).Tasks
+	require.Len(t, run, 1)
+	add(t, all[0], taskUnder("b", "k"))
+	require.Empty(t, claimed(t, all[0], 1).Tasks)
+	hook(all[0], onceAt(staleText, func() { settleAs(t, all[1], store.Succeeded, run...) }))
+	assert.Len(t, claimed(t, all[0], 1).Tasks, 1)
+	sound(t, all[0])
+}
+
+// A limit is set when a claim has begun, and a task is parked and woken by it: the claim does not take the wake of a
+// group that it does not know.
+func TestAClaimThatHasReadOlderLimitsLosesNoWake(t *testing.T) {
+	all, _, _ := pgStores(t, 2)
+	require.NoError(t, all[0].SetLimit(t.Context(), "q", taskqueue.Limit{Key: "x", Concurrency: 1}))
+	add(t, all[0], taskUnder("a", "k"), taskUnder("b", "k"))
+	hook(all[0], onceAt("INSERT INTO tq_limit", func() {
+		require.NoError(t, all[1].SetLimit(t.Context(), "q", taskqueue.Limit{Key: "k", Concurrency: 1}))
+		got, err := claimAs(all[1], "w2", "2/1", 10, time.Minute)
+		require.NoError(t, err)
+		require.Len(t, got.Tasks, 1)
+		settleAs(t, all[1], store.Succeeded, got.Tasks...)
+	}))
+	assert.Len(t, claimed(t, all[0], 10).Tasks, 1)
+	sound(t, all[0])
+}
+
 // Claims at the same time keep a limit together.
 func TestClaimsAtTheSameTimeKeepALimitOfAKey(t *testing.T) {
 	all, pool, _ := pgStores(t, 2)

@@ -38,7 +38,7 @@ func (c *claiming) allowed(most int) (n int, next time.Time, err error) {
 	if err == nil {
 		// Statements of their own: they see what others did that had the row before, and the time when they have.
 		var locked moment
-		err = c.t.run(query{clock: &locked}, row(runningText, []any{c.queue}, &l.running), c.keys.countHeld(c.queue))
+		err = c.t.run(query{clock: &locked}, row(runningText, []any{c.queue}, &l.running))
 		l.at = locked.steady
 	}
 	if err != nil {

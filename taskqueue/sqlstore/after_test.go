@@ -150,6 +150,26 @@ func TestAParentEndsWhileAChildIsAdded(t *testing.T) {
 	}
 }
 
+// The parent is added when a child has locked its parents, and before it reads them: it is locked, too, and nobody
+// ends it before the child is there.
+func TestAParentIsAddedWhileItsChildIs(t *testing.T) {
+	all, _, _ := pgStores(t, 2)
+	a, b := all[0], all[1]
+	add(t, b, newTask("other"))
+	added := onceAt("", func() { add(t, b, newTask("parent")) })
+	ends := onceAt("INSERT INTO tq_edge", func() { settleAs(t, b, store.Succeeded, claimed(t, b, 2).Tasks...) })
+	a.db = &hooked{a.db, func(text string) {
+		if text == readStates.postgres {
+			added(text)
+		}
+		ends(text)
+	}, true}
+	add(t, a, childTask("child", "parent"))
+	sound(t, a)
+	settleAs(t, b, store.Succeeded, claimed(t, b, 2).Tasks...)
+	assert.Equal(t, taskqueue.StateReady, stateOf(t, b, "child"))
+}
+
 // Two parents of one child end at the same time: the second finds it locked, and a claim tells it.
 func TestTwoParentsOfOneChildEndAtTheSameTime(t *testing.T) {
 	all, pool, _ := pgStores(t, 2)

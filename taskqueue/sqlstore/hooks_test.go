@@ -4,6 +4,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,15 +22,16 @@ import (
 type hooked struct {
 	database
 	before func(text string)
+	apart  bool // each statement is a message
 }
 
 type hookedTx struct {
 	tx
-	before func(text string)
+	*hooked
 }
 
 func (h *hooked) transact(ctx context.Context, m mode, f func(tx) error) error {
-	return h.database.transact(ctx, m, func(t tx) error { return f(&hookedTx{t, h.before}) })
+	return h.database.transact(ctx, m, func(t tx) error { return f(&hookedTx{t, h}) })
 }
 
 func (h *hookedTx) tell(all []query) {
@@ -44,11 +46,18 @@ func (h *hookedTx) tell(all []query) {
 	}
 }
 
-func (h *hookedTx) run(all ...query) error { h.tell(all); return h.tx.run(all...) }
+func (h *hookedTx) run(all ...query) error {
+	if h.apart && len(all) > 1 {
+		return errors.Join(h.run(all[0]), h.run(all[1:]...))
+	}
+	h.tell(all)
+	return h.tx.run(all...)
+}
+
 func (h *hookedTx) end(all ...query) error { h.tell(all); return h.tx.end(all...) }
 
 // hook has f called before messages of s.
-func hook(s *Store, f func(text string)) { s.db = &hooked{s.db, f} }
+func hook(s *Store, f func(text string)) { s.db = &hooked{s.db, f, false} }
 
 // onceAt calls f the first time that a statement has the text.
 func onceAt(part string, f func()) func(string) {

@@ -28,9 +28,13 @@ func (a *adding) lookParents() error {
 	}
 	lock, look, ids := load(lockParents, a.step.queue, parents, nil), load(readStates, a.step.queue, parents, nil), load(readStates, a.step.queue, own, nil)
 	// A row that is locked may be read as it was before; the next statement sees it as it is.
-	lock.each, look.each, ids.each = into(map[string]taskqueue.State{}), into(a.states), into(known)
-	if err := a.step.t.run(lock, look, ids); err != nil {
-		return err
+	locked := map[string]taskqueue.State{}
+	lock.each, look.each, ids.each = into(locked), into(a.states), into(known)
+	for again := true; again; again = len(locked) < len(a.states) { // a parent that is added between the two is not locked yet
+		clear(a.states)
+		if err := a.step.t.run(lock, look, ids); err != nil {
+			return err
+		}
 	}
 	before := map[string]bool{}
 	for _, t := range a.tasks {

@@ -124,7 +124,7 @@ func (l *links) give(one *link) {
 
 var begin = map[mode]string{reads: "BEGIN", writes: "BEGIN IMMEDIATE"}
 
-func (l *links) once(m mode, f *file, do func(tx) error) error {
+func (l *links) once(_ context.Context, m mode, f *file, do func(tx) error) error {
 	one, err := l.take(m)
 	if err != nil {
 		return err

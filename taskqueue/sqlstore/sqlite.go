@@ -26,8 +26,8 @@ type file struct {
 // sessions are how transactions reach a database: by connections of the store's own, or by the
 // pool of a user.
 type sessions interface {
-	// once is one try of a transaction.
-	once(m mode, f *file, do func(tx) error) error
+	// once is one try of a transaction. It waits for a connection until ctx is done.
+	once(ctx context.Context, m mode, f *file, do func(tx) error) error
 	// alone reports that there is one connection: what reads waits for what writes.
 	alone() bool
 	close() error
@@ -70,7 +70,7 @@ func (f *file) transact(ctx context.Context, m mode, do func(tx) error) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
-		err := f.once(m, f, do)
+		err := f.once(ctx, m, f, do)
 		if !isBusy(err) && !errors.Is(err, errAgain) {
 			return sqliteError(err)
 		}

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -33,8 +34,13 @@ func (p *pool) known(text string) *sql.Stmt {
 	return nil
 }
 
-func (p *pool) once(m mode, f *file, do func(tx) error) error {
-	begun, err := p.db.BeginTx(context.Background(), &sql.TxOptions{ReadOnly: m == reads})
+func (p *pool) once(ctx context.Context, m mode, f *file, do func(tx) error) error {
+	conn, err := p.db.Conn(ctx)
+	if err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	defer func() { _ = conn.Close() }()
+	begun, err := conn.BeginTx(context.Background(), &sql.TxOptions{ReadOnly: m == reads})
 	if err != nil {
 		return err
 	}
@@ -52,7 +58,8 @@ func (p *pool) once(m mode, f *file, do func(tx) error) error {
 	}
 	switch err = begun.Commit(); {
 	case err == nil:
-		p.prepare(t.fresh)
+		_ = conn.Close() // it may be the only one of the pool
+		p.prepare(ctx, t.fresh)
 	case !isBusy(err):
 		return unknownError{err} // a part of it that is on the disk may be the whole
 	}
@@ -60,15 +67,17 @@ func (p *pool) once(m mode, f *file, do func(tx) error) error {
 }
 
 // prepare has statements prepared for all connections, outside of any transaction: a pool of
-// one connection has none for it before.
-func (p *pool) prepare(texts []string) {
-	p.preparing.Lock()
+// one connection has none for it before. Those that another call prepares, or ctx keeps from it, are left to later calls.
+func (p *pool) prepare(ctx context.Context, texts []string) {
+	if len(texts) == 0 || !p.preparing.TryLock() {
+		return
+	}
 	defer p.preparing.Unlock()
 	for _, text := range texts {
 		if _, ok := p.prepared.Load(text); ok {
 			continue
 		}
-		if s, err := p.db.Prepare(text); err == nil { // else it is prepared each time
+		if s, err := p.db.PrepareContext(ctx, text); err == nil {
 			p.prepared.Store(text, s)
 		}
 	}

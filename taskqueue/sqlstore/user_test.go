@@ -5,6 +5,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"io"
 	"path/filepath"
 	"testing"
 	"time"
@@ -30,6 +31,34 @@ func TestRandomProgramsOnSQLiteOfAUser(t *testing.T) {
 		}
 		require.NoError(t, s.Close())
 		assert.NoError(t, db.Close())
+	}
+}
+
+// The user has the only connection of the pool.
+func TestACallOnAnEmptyPoolEndsWithItsContext(t *testing.T) {
+	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "user.db"))
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, db.Close()) }()
+	db.SetMaxOpenConns(1)
+	s, err := New(t.Context(), db)
+	require.NoError(t, err)
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback() }()
+	waited := db.Stats().WaitCount
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Get(ctx, "q", "a")
+		ended <- err
+	}()
+	require.Eventually(t, func() bool { return db.Stats().WaitCount > waited }, patience, time.Millisecond)
+	cancel(io.EOF)
+	select {
+	case err := <-ended:
+		assert.ErrorIs(t, err, io.EOF)
+	case <-time.After(patience):
+		assert.Fail(t, "it waits for a connection")
 	}
 }
 

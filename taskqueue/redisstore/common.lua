@@ -23,7 +23,7 @@ local HOLDS, REAPED, CANCEL, SPARED = 1, 2, 4, 8 -- flags
 local WAITING = 8 -- a state, too
 local PARENT = 128 -- a flag: others wait for it
 local PARKED = 32 -- a limit keeps it; see limits.lua
-local LASTS = 16 -- it does not expire any more: it has snoozed, or is to run again
+local LASTS = 16 -- it does not expire any more: a handler has begun it, or it is to run again
 local MAX_IDS, MAX_BYTES = 1000, 4194304 -- of one step
 local SECOND, MINUTE, HOUR = 1000000, 60000000, 3600000000
 

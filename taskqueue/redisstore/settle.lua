@@ -22,8 +22,7 @@ local function finish(t, kind, after, error, result)
     t.attempt = t.attempt - 1
     t.releases = kind == SNOOZED and 0 or t.releases + 1
     count('released', 1)
-    if kind == SNOOZED then set(t, LASTS, true) end
-    if kind == UNHANDLED then count('unhandled', 1) end
+    if kind == UNHANDLED then count('unhandled', 1) else set(t, LASTS, true) end
     wait(t, t.failures > 0 and RETRYING or SCHEDULED, after)
   end
 end

@@ -49,7 +49,7 @@ const (
 	reaped                   // its lease has run out, and it was not claimed since
 	asked                    // somebody has asked for it to be cancelled
 	spared                   // its lease has run out, and got its length once more because of a gap
-	lasts                    // it does not expire any more: it has snoozed, or is to run again
+	lasts                    // it does not expire any more: a handler has begun it, or it is to run again
 	starts                   // it holds its unique key until it starts, not until it ends
 	atOnce                   // it was ready when it was written: a clock that is put back does not have it wait
 )

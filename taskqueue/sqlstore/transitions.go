@@ -120,11 +120,12 @@ func (s *step) giveBack(r *record, o *store.Outcome) {
 	r.Attempt--
 	if r.Releases++; o.Kind == store.Snoozed {
 		r.Releases = 0
-		r.set(lasts, true)
 	}
 	s.count(taskqueue.CountReleased, 1)
 	if o.Kind == store.Unhandled {
 		s.count(taskqueue.CountUnhandled, 1)
+	} else { // a handler has begun it
+		r.set(lasts, true)
 	}
 	state := taskqueue.StateScheduled
 	if r.Failures > 0 {

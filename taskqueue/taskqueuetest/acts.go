@@ -156,7 +156,7 @@ func apart(f *fixture) {
 	}
 }
 
-// A human says that it is to run; so does a handler that has snoozed.
+// A human says that it is to run, or a handler has begun it.
 func retriedDoesNotExpire(f *fixture) {
 	t := task("a")
 	t.ExpiresAt = time.Now().Add(-time.Second)
@@ -167,10 +167,14 @@ func retriedDoesNotExpire(f *fixture) {
 	run := f.one()
 	f.settle(run, store.Succeeded, 0)
 
-	run = f.startedInTime("b")
-	f.settle(run, store.Snoozed, 0)
-	time.Sleep(time.Until(run.ExpiresAt) + time.Millisecond)
-	assert.Equal(f, run.ID, f.one().ID, "it was started in time")
+	for _, kind := range []store.OutcomeKind{store.Released, store.Snoozed, store.Stopped} {
+		run = f.startedInTime(fmt.Sprint("b", kind))
+		f.settle(run, kind, 0)
+		time.Sleep(time.Until(run.ExpiresAt) + time.Millisecond)
+		again := f.one()
+		assert.Equal(f, run.ID, again.ID, "it was started in time")
+		f.settle(again, store.Succeeded, 0)
+	}
 
 	run = f.startedInTime("c")
 	f.settle(run, store.Unhandled, 0)

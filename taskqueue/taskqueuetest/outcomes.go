@@ -96,7 +96,7 @@ func (m *model) ends(t *modelTask, o store.Outcome, before, after time.Time) {
 		if o.Kind == store.Unhandled {
 			m.counts[taskqueue.CountUnhandled]++
 		}
-		t.lasts = t.lasts || o.Kind == store.Snoozed
+		t.lasts = t.lasts || o.Kind != store.Unhandled
 		t.state = taskqueue.StateScheduled
 		if t.failures > 0 {
 			t.state = taskqueue.StateRetrying

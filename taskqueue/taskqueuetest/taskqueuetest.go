@@ -78,7 +78,7 @@ var tests = map[string]func(*fixture){
 	"R12 a claim is bounded in bytes":                          claimOfLargePayloads,
 	"R12 a claim that is repeated is bounded in bytes":         claimRepeatedWithProgress,
 	"R12 a claim looks at a thousand tasks at most":            manyExpired,
-	"what was retried or has snoozed does not expire":          retriedDoesNotExpire,
+	"what was retried or was begun does not expire":            retriedDoesNotExpire,
 	"every act on every state, with every option":              everyActOnEveryState,
 	"RetryAll, CancelAll and DeleteAll do what a filter finds": allOfAFilter,
 	"RetryAll leaves what another task holds the key of":       retryAllLeavesHeldKeys,

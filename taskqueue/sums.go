@@ -26,8 +26,11 @@ const sumEvery = 10 * time.Second
 
 // sum adds a run to the sums that the worker is to note.
 func (w *worker) sum(queue string, e *Event, late time.Duration) {
-	if e.Took == 0 {
-		return
+	switch e.Kind {
+	case EventLost, EventUnknown, EventCancelled:
+		if e.Took == 0 { // no handler was called, as a rule
+			return
+		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

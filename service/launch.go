@@ -16,6 +16,7 @@ type job struct {
 	handed chan struct{}           // closed when async.Start has come back
 	future *async.Future[struct{}] // set by then; nil if it has panicked
 	bad    any                     // what it has panicked with
+	known  bool                    // the supervisor has seen that handed is closed; only it uses this
 }
 
 // startJob is [async.Start]. rest waits for the task where that does not come back: if an executor runs it at once,
@@ -40,9 +41,9 @@ func startJob(ctx context.Context, f, rest func(context.Context) error, opts ...
 	return j
 }
 
-// news returns a channel that is closed when there is news of the job.
+// news returns a channel that is closed when there is news of the job since settled was asked.
 func (j *job) news() <-chan struct{} {
-	if closed(j.handed) && j.future != nil {
+	if j.known && j.future != nil {
 		return j.future.Done()
 	}
 	return j.handed
@@ -54,6 +55,7 @@ func (j *job) settled() bool {
 	if !closed(j.handed) {
 		return false
 	}
+	j.known = true
 	if j.bad != nil {
 		panic(j.bad)
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
 )
 
 // There is news of a job whose start has panicked, however late that is looked at: the panic is raised, not another one.
@@ -30,4 +32,19 @@ func TestAServiceThatIsNotStartedAgainIsNotLoggedAsThat(t *testing.T) {
 	s.endLog()
 	assert.Empty(t, log.String())
 	assert.Error(t, m.state.failed, "it is told when the task has ended")
+}
+
+// A task is handed on just after the supervisor has looked, and before it sleeps: that is news.
+func TestATaskThatIsHandedOnBetweenTwoLooksIsNews(t *testing.T) {
+	j := &job{handed: make(chan struct{})}
+	require.False(t, j.settled())
+	done := make(chan struct{})
+	j.future = async.Start(t.Context(), func(context.Context) error { <-done; return nil })
+	close(j.handed)
+	assert.True(t, closed(j.news()), "nobody would wake the supervisor")
+	require.False(t, j.settled())
+	assert.False(t, closed(j.news()))
+	close(done)
+	<-j.news()
+	assert.True(t, j.settled())
 }

@@ -88,7 +88,7 @@ func check(jobs []*job) error {
 	for _, j := range jobs {
 		switch {
 		case known[j.name] || strings.ContainsAny(j.name, "/ ") || j.name == "." || j.name == "..":
-			return fmt.Errorf("job %s: the name is there already, has a space or a slash, or is . or ..", j.name)
+			return fmt.Errorf("job %s: the name is there already, is . or .., or has a space or a slash", j.name)
 		case j.script == "":
 			return fmt.Errorf("job %s: it has no script", j.name)
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,29 +24,36 @@ var (
 // TestLinksLeadSomewhere follows every link of a page of this repository that leads into it: the file is
 // there, and the heading in it.
 func TestLinksLeadSomewhere(t *testing.T) {
+	links := 0
+	for path, name := range files(t, ".md") {
+		for _, to := range linksOf(t, path) {
+			links++
+			require.NoError(t, follow(path, to), "%s links to %s", name, to)
+		}
+	}
+	require.Positive(t, links)
+}
+
+// files returns the files of this repository with these extensions: their names by their paths.
+func files(t *testing.T, extensions ...string) map[string]string {
+	t.Helper()
 	top, err := filepath.Abs("../..")
 	require.NoError(t, err)
-	links := 0
-	require.NoError(t, filepath.WalkDir(top, func(page string, d fs.DirEntry, err error) error {
+	names := map[string]string{}
+	require.NoError(t, filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && page != top: // what another test had made
+		case errors.Is(err, fs.ErrNotExist) && path != top: // what another test had made
 			return nil
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == ".git" || d.Name() == "out" || d.Name() == "node_modules"):
+		case d.IsDir() && slices.Contains([]string{".git", "out", "node_modules"}, d.Name()):
 			return filepath.SkipDir
-		case filepath.Ext(page) != ".md":
-			return nil
+		case !d.IsDir() && slices.Contains(extensions, filepath.Ext(path)):
+			names[path], err = filepath.Rel(top, path)
 		}
-		name, err := filepath.Rel(top, page)
-		require.NoError(t, err)
-		for _, to := range linksOf(t, page) {
-			links++
-			require.NoError(t, follow(page, to), "%s links to %s", name, to)
-		}
-		return nil
+		return err
 	}))
-	require.Positive(t, links)
+	return names
 }
 
 // TestALinkToNothingIsFound shows that the check can fail.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -29,38 +28,24 @@ var (
 // TestNoSentenceBeginsWithAWordThatMakesItHard looks at each page and each comment of the repository: a sentence that begins
 // with What, That or Of has its subject late, or not at all. A heading may; so may a comment on a function that is called Of.
 func TestNoSentenceBeginsWithAWordThatMakesItHard(t *testing.T) {
-	top, err := filepath.Abs("../..")
-	require.NoError(t, err)
 	looked := 0
-	require.NoError(t, filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && path != top: // another test had made it
-			return nil
-		case err != nil:
-			return err
-		case d.IsDir() && slices.Contains([]string{".git", "out", "node_modules", "testdata"}, d.Name()):
-			return filepath.SkipDir
-		case d.IsDir() || filepath.Ext(path) != ".md" && filepath.Ext(path) != ".go":
-			return nil
-		}
+	for path, name := range files(t, ".md", ".go") {
 		source, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+		if errors.Is(err, fs.ErrNotExist) || strings.Contains(name, "testdata") {
+			continue // another test had made it, or it is no text of ours
 		}
 		require.NoError(t, err)
 		texts := []string{fenced.ReplaceAllString(string(source), "")}
 		if filepath.Ext(path) == ".go" {
 			texts = comments(t, source)
 		}
-		name, _ := filepath.Rel(top, path)
 		for _, text := range texts {
 			looked++
 			for _, sentence := range hardSentences(text) {
 				t.Errorf("%s: say the noun: %q", name, sentence)
 			}
 		}
-		return nil
-	}))
+	}
 	require.Greater(t, looked, 5000)
 }
 
